@@ -223,7 +223,7 @@ class SimulatedAnnealing(WrapperSearch):
                 print("SimulatedAnnealing: the CPTs of the initial search are too large")  # noqa: T201
 
     def _schedule(self, limits: Sequence[float]) -> FloatArray:
-        """Return the temperature of each step, shape (n_steps,)."""
+        """Return the temperature of each step. Shape: (n_steps,)."""
         positive = all(isinstance(t, (int, float, np.number)) and 0 < t < math.inf for t in limits)
         if len(limits) != 2 or not positive or limits[0] < limits[1]:
             raise ValueError(

@@ -85,11 +85,11 @@ class OneDependenceEnsemble(Model):
         return cls(n_states, n_classes, np.append(weight >= min_count, False), log_parent, log_child)
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, shape (n_features,)."""
+        """Return the number of values of each feature. Shape: (n_features,)."""
         return self.n_states
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return the smallest log probability of any value of each feature, shape (n_features, n_classes)."""
+        """Return the smallest log probability of any value of each feature. Shape: (n_features, n_classes)."""
         n_rows = len(self.is_parent)
         least = self.log_child[:-LANES].reshape(n_rows, n_rows, self.n_classes).min(axis=0)
         start = np.append(0, np.cumsum(self.n_states[:-1]))

@@ -131,7 +131,7 @@ class ArcGraph:
         return Move(kind, child, parent)
 
     def _has_fewer(self) -> AnyArray:
-        """Return the mask of the nodes with fewer parents than the maximum, shape (n_nodes,)."""
+        """Return the mask of the nodes with fewer parents than the maximum. Shape: (n_nodes,)."""
         return self.arcs.sum(axis=1) < self.max_parents
 
     def _find_ancestors(self) -> None:

@@ -322,7 +322,7 @@ class _Program:
         return (child == np.unique(child)[:, np.newaxis]).astype(np.float64)
 
     def _no_cycle(self) -> FloatArray:
-        """Return the coefficients of the constraints that exclude cycles, shape (n_sets, n_families)."""
+        """Return the coefficients of the constraints that exclude cycles. Shape: (n_sets, n_families)."""
         features = sorted({i for i, _ in self.families})
         sets = [set(own) for size in range(2, len(features) + 1) for own in itertools.combinations(features, size)]
         coefficients = np.zeros((len(sets), len(self.families)))

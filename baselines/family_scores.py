@@ -25,11 +25,11 @@ class FamilyScore(Protocol):
     """Score of a family, as a sum over its counts; all numbers of cells are floats, because they may be huge."""
 
     def of_cells(self, counts: AnyArray, n_cells: float) -> FloatArray:
-        """Return the terms for the counts n_xh above 0, of ``n_cells`` = r q, shape (n_counts,)."""
+        """Return the terms for the counts n_xh above 0, given ``n_cells`` = r q. Shape: (n_counts,)."""
         ...
 
     def of_contexts(self, counts: AnyArray, n_contexts: float, n_values: int) -> FloatArray:
-        """Return the terms for the counts n_h above 0, of ``n_contexts`` = q, shape (n_counts,)."""
+        """Return the terms for the counts n_h above 0, given ``n_contexts`` = q. Shape: (n_counts,)."""
         ...
 
     def penalty(self, weight: float) -> float:

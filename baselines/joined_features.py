@@ -67,7 +67,7 @@ class _Fold:
         self.scores = np.tile(self._log(of_class[:, np.newaxis]).T, (held.n_samples, 1))
 
     def contribution(self, group: Group) -> FloatArray:
-        """Return log p(joint value | class) of the rows to score, shape (n_samples, n_classes)."""
+        """Return log p(joint value | class) of the rows to score. Shape: (n_samples, n_classes)."""
         joint, _ = join(self.held, group)
         return self._log(joint_counts(self.counted, group))[joint]
 

@@ -42,7 +42,7 @@ class Multinet(Model):
     networks: tuple[BayesNet, ...]  # of one class each, whose log prior is 0
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, shape (n_features,)."""
+        """Return the number of values of each feature. Shape: (n_features,)."""
         return self.networks[0].numbers_of_values()
 
     @property

@@ -79,7 +79,7 @@ class NDependenceEnsemble(Model):
         return least
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, shape (n_features,)."""
+        """Return the number of values of each feature. Shape: (n_features,)."""
         return self.counts.n_states
 
     def with_log_prior(self, log_prior: FloatArray) -> NDependenceEnsemble:

@@ -47,7 +47,7 @@ class RowCounts(Counts):
 
     @property
     def class_counts(self) -> AnyArray:
-        """Total weight of each class, shape (n_classes,)."""
+        """Total weight of each class. Shape: (n_classes,)."""
         counts = np.zeros(self.n_classes, self.weights.dtype)
         np.add.at(counts, self.y, self.weights)
         return counts

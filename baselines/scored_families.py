@@ -72,7 +72,7 @@ class FamilyScorer:
             self._keep(i, (), self._without_parents(table))
 
     def __call__(self, child: int, parents: Sequence[Sequence[int]]) -> FloatArray:
-        """Return the score of a child with each of several sets of augmenting parents, shape (n_sets,)."""
+        """Return the score of a child with each of several sets of augmenting parents. Shape: (n_sets,)."""
         keys = [(child, tuple(sorted(given))) for given in parents]
         self._add(child, list(dict.fromkeys(key[1] for key in keys if key not in self._scores)))
         return np.array([self._scores[key] for key in keys])

@@ -70,7 +70,7 @@ class _Part:
     current: list[tuple[TableLayout, Codes, FloatArray]]  # layout, codes and CPT of each feature's current family
 
     def without(self, child: int) -> FloatArray:
-        """Return the log joint without the family of ``child``, shape (n_samples, n_classes)."""
+        """Return the log joint without the family of ``child``. Shape: (n_samples, n_classes)."""
         layout, codes, cells = self.current[child]
         return self.scores - layout.log_joint(codes, cells)
 

@@ -55,7 +55,7 @@ class WeightedNaiveBayes(Model):
         return lookup_tables(self.tables)
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, shape (n_features,)."""
+        """Return the number of values of each feature. Shape: (n_features,)."""
         return self.tables.layout.n_states
 
     @property
@@ -274,7 +274,7 @@ class WeightedNaiveBayesClassifier(Classifier):
 
     @property
     def feature_weights_(self) -> FloatArray:
-        """Weight of each feature, shape (n_features,)."""
+        """Weight of each feature. Shape: (n_features,)."""
         weights: FloatArray = self.model_.weights
         return weights
 

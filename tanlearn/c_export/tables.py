@@ -92,7 +92,7 @@ class NetworkSums:
 
 
 def _strides(tables: IntegerTables) -> AnyArray:
-    """Return the strides of the child and of each parent in CPT entries, shape (n_tables, 1 + n_parents)."""
+    """Return the strides of the child and of each parent in CPT entries. Shape: (n_tables, 1 + n_parents)."""
     layout = tables.layout
     widths = np.where(layout.parents >= 0, layout.n_states[layout.parents], 1)
     strides = np.full((layout.n_tables, 1 + widths.shape[1]), layout.n_classes)

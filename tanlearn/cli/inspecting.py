@@ -86,7 +86,9 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
                 if 1 <= number <= n_before + len(frame):
                     return frame.iloc[[number - n_before - 1]], table.name, number
                 n_before += len(frame)
-            raise ValueError(f"the row must be from 1 to {n_before:,}, the rows of {table.name}, got {number:,}.")
+            raise ValueError(
+                f"the row number must be from 1 to {n_before:,}, the rows of {table.name}, got {number:,}."
+            )
     given = given_values(file, words)
     absent = [name for name in file.names if given.get(name) is None]
     if absent:

@@ -21,7 +21,7 @@ _SHORTEST_SUBJECT = 12
 
 #: Advice in warnings that applies to Python, and the same advice for the command line.
 _ADVICE = {
-    r"Drop it if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*": (
+    r"Drop such a column if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*": (
         "--drop leaves such a column out."
     ),
     r"Leave it out of X if it contains the class.*": "--drop leaves it out.",

@@ -114,7 +114,8 @@ def compare(
         ``n_jobs``. A process that exceeds the limit is ended and replaced, and its cell counts as failed. A warm-up is
         ended after 30 seconds (the first warm-up of a learner after 120 seconds).
     progress : bool or callable, default=False
-        If True, a line per finished cell is written to stderr. A function is called with a :class:`Progress`.
+        If True, a line per finished cell is written to stderr. If a function is passed, it is called with a
+        :class:`Progress`.
     finished : callable, optional
         Function that is called with each :class:`CellResult` when it is complete. It is first called with the results
         that were read from ``path``.

@@ -168,7 +168,7 @@ class Ranks:
         --------
         >>> from tanlearn.comparison import compare
         >>> ranks = compare(["iris", "wine"], ["NB ML", "TAN-CMI ML", "AODE"], n_folds=3).ranks()
-        >>> bool(ranks.nemenyi().min() > 0.05)  # of two data sets, nothing follows
+        >>> bool(ranks.nemenyi().min() > 0.05)  # two data sets are too few for a conclusion
         True
         """
         return nemenyi_test(self.values)

@@ -106,7 +106,7 @@ class ContextCounts(Counts):
 
     @property
     def class_counts(self) -> AnyArray:
-        """Weight of each class, shape (n_classes,)."""
+        """Weight of each class. Shape: (n_classes,)."""
         return self._class_counts
 
     def family(self, feature: int) -> tuple[IntArray, IntArray]:

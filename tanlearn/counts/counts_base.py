@@ -46,7 +46,7 @@ class Counts(ABC):
     @property
     @abstractmethod
     def class_counts(self) -> AnyArray:
-        """Weight of each class, shape (n_classes,)."""
+        """Weight of each class. Shape: (n_classes,)."""
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -30,7 +30,7 @@ class FamilyCounts(Counts):
 
     @property
     def class_counts(self) -> AnyArray:
-        """Weight of each class, shape (n_classes,)."""
+        """Weight of each class. Shape: (n_classes,)."""
         return self.cells[: self.n_classes]
 
     def empty(self) -> FamilyCounts:

@@ -100,12 +100,12 @@ class PairCounts(Counts):
 
     @property
     def class_counts(self) -> AnyArray:
-        """Weight of each class, shape (n_classes,)."""
+        """Weight of each class. Shape: (n_classes,)."""
         return self._cells[: self.n_classes]
 
     @property
     def cells(self) -> AnyArray:
-        """Counts of the classes, then of the values of each feature in each class, shape (n_cells,)."""
+        """Counts of the classes, then of the values of each feature in each class. Shape: (n_cells,)."""
         return self._cells
 
     @property

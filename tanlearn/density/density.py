@@ -450,7 +450,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return found
 
     def _outside(self, X: Any) -> AnyArray:
-        """Return a mask of numbers outside the training range, shape (n_samples, n_features)."""
+        """Return a mask of numbers outside the training range. Shape: (n_samples, n_features)."""
         columns = read_columns(X)
         found = np.zeros((columns.n_samples, len(columns)), np.bool_)
         for i, bounds in enumerate(self.encoder_.value_ranges_):

@@ -115,7 +115,7 @@ def _codes_with_unseen(density: TANDensity, table: Any) -> Codes:
 
 
 def _counts(codes: Codes, n_states: AnyArray, missing: int) -> FloatArray:
-    """Count the values of a column for each value of its parent, shape (n_values, n_parent_values)."""
+    """Count the values of a column for each value of its parent. Shape: (n_values, n_parent_values)."""
     known = codes[:, (codes != missing).all(axis=0)].astype(np.intp)
     shape = (int(n_states[0]), int(n_states[1:].prod()))
     flat = known[0] * shape[1] + (known[1] if len(known) > 1 else 0)

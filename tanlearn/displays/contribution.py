@@ -54,7 +54,7 @@ class ContributionDisplay:
     classes : sequence of n_curves objects
         Class of each curve.
     against : object, default="the others"
-        Class with which ``classes`` are compared, or a name for several of them.
+        Class with which ``classes`` are compared, or a name for several classes.
     standard_errors : array-like of shape (n_values, n_curves), optional
         Standard errors of the contributions. Bands and error bars extend two standard errors in both directions.
 

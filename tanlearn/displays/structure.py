@@ -34,7 +34,7 @@ class StructureDisplay:
     structure : Structure
         Structure to plot.
     feature_names : sequence of str, optional
-        Names of the features. The default is their numbers.
+        Names of the features. The default is their indices.
     weights : ndarray of shape (n_features, width), optional
         Weights of the edges, in the layout of ``structure.parents``. Line widths are proportional to them.
     weight_name : str, default=""
@@ -142,8 +142,8 @@ class StructureDisplay:
         """
         if not hasattr(estimator, "structure_"):
             raise TypeError(
-                f"{type(estimator).__name__} has no structure_ to plot. Fit it, or for forests use "
-                f"ForestImportanceDisplay."
+                f"{type(estimator).__name__} has no structure_ to plot. Fit the classifier, or use "
+                "ForestImportanceDisplay for a forest."
             )
         if weights is not None and weights not in _WEIGHTS:
             raise ValueError(f"weights must be one of {_WEIGHTS} or None, got {weights!r}.")

@@ -52,7 +52,7 @@ class TrainingDisplay:
         if not history:
             raise ValueError(
                 "history must contain at least one epoch, got none. Pass history_ of a gradient classifier, which is "
-                "trained by epochs."
+                "trained in epochs."
             )
         self.history = list(history)
 

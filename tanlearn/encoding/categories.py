@@ -213,7 +213,7 @@ class CategoryIndex:
         return {category: code for code, category in enumerate(self.categories.tolist())}
 
     def encode(self, column: Column) -> Codes:
-        """Return the codes of a column, with the missing code for missing and unseen values, shape (n_samples,)."""
+        """Return the codes of a column, with the missing code for missing and unseen values. Shape: (n_samples,)."""
         if column.categories is not None:
             # The appended entry is selected by -1, the index of a missing value.
             return np.append(self.codes(column.categories), self.dtype(self.unseen))[column.values]
@@ -223,7 +223,7 @@ class CategoryIndex:
         return codes
 
     def codes(self, values: AnyArray) -> Codes:
-        """Return the code of every value, or the missing code for an unseen value, shape (n_samples,)."""
+        """Return the code of every value, or the missing code for an unseen value. Shape: (n_samples,)."""
         # Unsigned integers from 2**63 on become negative int64, which is harmless if no category is negative.
         fits = values.dtype.kind in "biu" and (self._before >= -1 or values.dtype != np.uint64)
         if self._table is not None and fits and (self._is_exact or self.categories.dtype.kind != "f"):

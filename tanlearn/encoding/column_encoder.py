@@ -51,7 +51,7 @@ class ColumnEncoder:
 
     @property
     def n_intervals(self) -> IntArray:
-        """Numbers of intervals of continuous columns, 0 for categorical columns, shape (n_features,)."""
+        """Numbers of intervals of continuous columns, 0 for categorical columns. Shape: (n_features,)."""
         n_intervals = self.n_states - self._has_missing_category
         return np.where([index is None for index in self.indexes], n_intervals, 0)
 

@@ -41,7 +41,7 @@ def fit_discretizer(
 
 
 def discretize(discretizer: Any, columns: Table) -> Codes:
-    """Return the codes of the columns of any fitted discretizer, shape (n_features, n_samples)."""
+    """Return the codes of the columns of any fitted discretizer. Shape: (n_features, n_samples)."""
     codes: Codes
     if type(discretizer) in CUT_POINT_DISCRETIZERS:
         codes = discretizer.transform_columns(columns)

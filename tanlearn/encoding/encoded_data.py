@@ -177,7 +177,7 @@ class EncodedData:
 
     @property
     def is_incomplete(self) -> AnyArray:
-        """Mask of the rows that have missing values, shape (n_samples,)."""
+        """Mask of the rows that have missing values. Shape: (n_samples,)."""
         incomplete: AnyArray = (self.codes == missing_code(self.codes.dtype)).any(axis=0)
         return incomplete
 

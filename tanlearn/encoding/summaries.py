@@ -64,7 +64,7 @@ class TableSummary:
 
     @property
     def classes_(self) -> AnyArray:
-        """Class labels, sorted, shape (n_classes,)."""
+        """Class labels, sorted. Shape: (n_classes,)."""
         if self._classes.names is None:
             return self._classes.counts.values
         return self._classes.names.astype(self._label_type)
@@ -164,7 +164,7 @@ class TableSummary:
         return fitted
 
     def have_order(self, encoder: TableEncoder) -> AnyArray:
-        """Return a mask of the columns whose codes are ordered, shape (n_features,)."""
+        """Return a mask of the columns whose codes are ordered. Shape: (n_features,)."""
         columns = Table([column.as_column() for column in self._columns or ()])
         return have_order(encoder, columns)
 

@@ -181,7 +181,7 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
 
 
 def log_frequencies(class_counts: AnyArray) -> FloatArray:
-    """Return log class frequencies with add-one smoothing, shape (n_classes,)."""
+    """Return log class frequencies with add-one smoothing. Shape: (n_classes,)."""
     counts = class_counts + 1.0
     log_p: FloatArray = np.log(counts / counts.sum())
     return log_p

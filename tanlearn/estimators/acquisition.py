@@ -33,8 +33,8 @@ class AcquisitionCurve:
     """Held-out errors over the number of observed features, returned by ``acquisition_curve`` of classifiers.
 
     The keys of ``errors``, ``log_losses`` and ``costs`` are "adaptive" (the best next feature of each row), "fixed"
-    (one order for all rows) and, if there are random orders, "random". The first entry of each array is for no observed
-    feature.
+    (one order for all rows) and, if there are random orders, "random". The first entry of each array is the value
+    without observed features.
 
     Parameters
     ----------

@@ -345,7 +345,7 @@ class BayesEnsembleClassifier(Classifier):
             part.feature_names_in_ = names
 
     def _check_joint(self) -> bool:
-        """Raise an AttributeError: the ensemble does not model the distribution of the features."""
+        """Raise an AttributeError, because the ensemble does not model the distribution of the features."""
         raise AttributeError(
             f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
             f"predict_log_proba, or network_.predict_joint_log_proba."

@@ -183,7 +183,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     >>> import numpy as np
     >>> from tanlearn import BayesForestClassifier
     >>> X = np.random.default_rng(0).integers(0, 2, (300, 4))
-    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features say anything
+    >>> y = X[:, 0] ^ X[:, 1] ^ X[:, 2]  # no two features are informative together
     >>> model = BayesForestClassifier(n_estimators=16, random_state=0).fit(X[:200], y[:200])
     >>> model.score(X[200:], y[200:])
     1.0
@@ -498,7 +498,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self._is_monotone = is_monotone
 
     def _check_joint(self) -> bool:
-        """Raise an AttributeError: a forest does not model the distribution of the features."""
+        """Raise an AttributeError, because a forest does not model the distribution of the features."""
         raise AttributeError(
             f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
             f"predict_log_proba, or a network such as NaiveBayesClassifier."

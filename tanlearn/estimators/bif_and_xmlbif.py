@@ -116,8 +116,8 @@ def write_xmlbif(model: Any, path: str | os.PathLike[str], *, class_name: str | 
     path : str or path
         Path of the file. An existing file is replaced, atomically. pyAgrum needs the extension .bifxml.
     class_name : str, optional
-        Name of the class variable. By default, a classifier that was read from a file keeps the name in that file, and
-        the name of others is ``"class"``.
+        Name of the class variable. By default, a classifier that was read from a file keeps the name in that file. For
+        other classifiers, the name is ``"class"``.
 
     Raises
     ------
@@ -171,8 +171,8 @@ def read_bif(
     ------
     ValueError
         If the file or the network is invalid. The message names the file, the variable and, if the format is invalid,
-        the line. It is also raised if ``equivalent_sample_size`` is not a positive number, or if it is set although the
-        probabilities of the network are calibrated.
+        the line. The error is also raised if ``equivalent_sample_size`` is not a positive number, or if it is set
+        although the probabilities of the network are calibrated.
     OSError
         If the file cannot be read.
 

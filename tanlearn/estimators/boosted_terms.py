@@ -242,7 +242,7 @@ class BoostedTermsClassifier(Classifier):
         return outcome
 
     def _check_joint(self) -> bool:
-        """Raise an AttributeError: terms do not model the distribution of the features."""
+        """Raise an AttributeError, because terms do not model the distribution of the features."""
         raise AttributeError(
             f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
             f"predict_log_proba, or a TermNetClassifier."

@@ -75,7 +75,7 @@ def read_offset(offset: Any, n_classes: int) -> FloatArray | None:
 def with_class_prior(self: _Classifier, class_prior: Any) -> _Classifier:
     """Return a copy of the fitted classifier with another class prior.
 
-    Use it if the classes are more or less frequent in new rows than in the training rows.
+    Use this method if the classes are more or less frequent in new rows than in the training rows.
 
     Parameters
     ----------

@@ -223,7 +223,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return True
 
     def _log_joint(self, X: Any) -> FloatArray:
-        """Return the scores of raw rows, shape (n_samples, n_classes)."""
+        """Return the scores of raw rows. Shape: (n_samples, n_classes)."""
         codes = encode_rows(self, X)  # raises NotFittedError before ``model_`` is read
         scores: FloatArray = self.model_.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
         return scores

@@ -32,7 +32,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Every training row is predicted by a model that was fitted without it (cross-validation). The score of the row is
     the predicted probability of its class. A model that is fitted to all rows predicts new rows. The set of a new row
-    contains all classes with a probability of at least a threshold. The threshold is the largest number such that
+    contains all classes whose probability is at least a threshold. The threshold is the largest number such that
     ``coverage * (n + 1)`` of the n training rows have at least this score. These sets have the smallest mean size for a
     given coverage (Sadinle et al. 2019).
 
@@ -410,7 +410,7 @@ def _all_classes(y: AnyArray, known: AnyArray) -> AnyArray:
 
 
 def _marked(rows: IntArray, n_samples: int) -> NDArray[np.bool_]:
-    """Return a mask of some rows, shape (n_samples,)."""
+    """Return a mask of some rows. Shape: (n_samples,)."""
     mask = np.zeros(n_samples, np.bool_)
     mask[rows] = True
     return mask

@@ -230,8 +230,8 @@ class CountingClassifier(Classifier):
         if self.class_weight is not None:
             raise ValueError(
                 f"class_weight must be None for counts, because rows are weighted when they are counted, got "
-                f"{self.class_weight!r}. Pass weights when you count the rows, or set the class frequencies by "
-                f"class_prior."
+                f"{self.class_weight!r}. Pass weights when you count the rows, or set the class frequencies with "
+                "class_prior."
             )
         if isinstance(counts, TableCounts):
             if encoder is not None or classes is not None:
@@ -360,7 +360,8 @@ def _read_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
         raise ValueError("the first call of partial_fit must get the classes of all batches. Pass classes=[...].")
     if estimator.class_weight == "balanced":
         raise ValueError(
-            "class_weight='balanced' needs all rows at once. Pass weights by class, or an equal class_prior."
+            "class_weight='balanced' needs all rows at once. Pass weights that balance the classes, or a uniform "
+            "class_prior."
         )
     known = estimator.classes_ if classes is None else _read_all_classes(classes)
     if is_first:
@@ -368,7 +369,7 @@ def _read_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any
     elif not np.array_equal(known, estimator.classes_):
         raise ValueError(
             f"classes must be the same as in the first call, {estimator.classes_.tolist()}, got {known.tolist()}. "
-            f"Leave it out after the first call. For other classes, use a new classifier: "
+            f"Do not pass classes after the first call. For other classes, use a new classifier: "
             f"clone(model).partial_fit(...)."
         )
     return encode_batch(estimator, X, y, known, sample_weight)

@@ -224,7 +224,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def encode_rows(estimator: Any, X: Any) -> Codes:
-    """Validate and encode the argument of ``predict``, shape (n_features, n_samples)."""
+    """Validate and encode the argument of ``predict``. Shape: (n_features, n_samples)."""
     columns = read_rows(estimator, X)  # raises NotFittedError without an encoder
     codes: Codes = estimator.encoder_.encode_columns(columns)
     warn_of_numbers_outside(columns, estimator.encoder_.value_ranges_)

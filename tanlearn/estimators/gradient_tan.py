@@ -127,9 +127,9 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         Number of threads for encoding, prediction and cross-validation, and for training steps that read at least
         100,000 CPT rows (candidate CPTs times batch size, as for images), as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of ordering, candidates, initialization, batches and draws. The same rows, parameters and int give the same
-        model, bit for bit, on the same machine. Other processors may round differently. The CPTs then agree up to
-        rounding, until a rounding error changes a random choice.
+        Seed of the ordering, the candidates, the initialization, the batches and the draws. The same rows, parameters
+        and int give the same model, bit for bit, on the same machine. Other processors may round differently. The CPTs
+        then agree up to rounding, until a rounding error changes a random choice.
     verbose : int, default=0
         1 prints about ten lines of progress, and 2 prints one line per epoch.
 

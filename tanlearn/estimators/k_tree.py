@@ -129,8 +129,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         Number of threads for encoding and prediction, and for the trainings of cross-validation, as in joblib. Results
         do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of ordering, candidates, batches and draws. The same rows, parameters and int give the same model, bit for
-        bit, on the same machine.
+        Seed of the ordering, the candidates, the batches and the draws. The same rows, parameters and int give the same
+        model, bit for bit, on the same machine.
     verbose : int, default=0
         1 prints about ten lines of progress and the selected learner, and 2 prints one line per epoch.
 
@@ -265,7 +265,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         return {"loss": self.loss_, "calibrate": False}
 
     def _check_generative(self) -> bool:
-        """Raise an AttributeError: the scores of a k-tree are not log probabilities of rows."""
+        """Raise an AttributeError, because the scores of a k-tree are not log probabilities of rows."""
         raise AttributeError(
             "KTreeClassifier cannot sample or complete rows, because it does not model the distribution of rows. "
             "Use TANClassifier or NaiveBayesClassifier."

@@ -30,7 +30,7 @@ def learning_errors(
 ) -> dict[str, list[tuple[Any, float]]]:
     """Return held-out errors at several steps of the training of the classifier.
 
-    The classifier is fitted again. After a structure search, it is fitted with each of the best structures along
+    The classifier is fitted again. After a structure search, it is fitted with each of the best structures found during
     the search. A gradient training is repeated once, and the error is measured after each epoch.
 
     Parameters

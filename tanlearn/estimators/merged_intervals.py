@@ -83,7 +83,7 @@ def coarse_encoder(encoder: TableEncoder, coarse: list[IntArray], typical: list[
 
 
 def _is_merged(encoder: TableEncoder | None, data: EncodedData) -> AnyArray:
-    """Return a mask of the features whose values are merged, shape (n_features,)."""
+    """Return a mask of the features whose values are merged. Shape: (n_features,)."""
     none = np.zeros(data.n_features, np.bool_)
     if encoder is None:
         return none if data.is_ordered is None else data.is_ordered

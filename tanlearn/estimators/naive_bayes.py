@@ -116,7 +116,7 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
         self.random_state = random_state
 
     def _default_discretizer(self) -> MDLPDiscretizer:
-        """Return the discretizer of an encoder without one, which finds no interactions."""
+        """Return the default discretizer, which does not search for interactions."""
         return MDLPDiscretizer(n_jobs=self.n_jobs)
 
     _validate_params, _histories = validate_params, histories

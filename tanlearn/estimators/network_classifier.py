@@ -340,8 +340,8 @@ class NetworkClassifier(Classifier):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``bits`` is invalid, or a sum without rows. If a class has probability 0, or the classifier has monotone
-            columns (``increasing``, ``decreasing``).
+            If ``bits`` is invalid, or is a sum and no rows are passed. Also if a class has probability 0, or the
+            classifier has monotone columns (``increasing``, ``decreasing``).
 
         Examples
         --------

@@ -56,7 +56,7 @@ class PartialRows(NamedTuple):
 
 
 def _read_unanswered(classifier: Any, unanswered: Any, n_samples: int) -> AnyArray:
-    """Return a mask of the features without an answer, shape (n_samples, n_features)."""
+    """Return a mask of the features without an answer. Shape: (n_samples, n_features)."""
     shape = n_samples, classifier.n_features_in_
     is_closed = np.zeros(shape, np.bool_)
     if unanswered is None:
@@ -133,7 +133,7 @@ def read_gain(classifier: Any, gain: Any) -> Gain:
         )
     if not np.isfinite(utility).all():
         raise ValueError(
-            f"utilities must be finite, got {utility[~np.isfinite(utility)][0]}. Replace it by a finite number."
+            f"utilities must be finite, got {utility[~np.isfinite(utility)][0]}. Replace such values by finite numbers."
         )
     return utility_gain(utility.astype(np.float64))
 

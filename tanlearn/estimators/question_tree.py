@@ -95,7 +95,7 @@ class QuestionTree:
         Raises
         ------
         ValueError
-            If an answer is not a code of the feature, or the questions have ended before.
+            If an answer is not a code of the feature, or there are more answers than questions.
         """
         node = self._node(answers)
         if isinstance(node, Leaf):
@@ -121,7 +121,7 @@ class QuestionTree:
         Raises
         ------
         ValueError
-            If an answer is not a code of the feature, or the questions have ended before.
+            If an answer is not a code of the feature, or there are more answers than questions.
         """
         node = self._node(answers)
         return self.classes_.tolist()[node.best], isinstance(node, Leaf) and node.is_sure

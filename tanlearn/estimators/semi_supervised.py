@@ -172,8 +172,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         Raises
         ------
         ValueError
-            If the labeled rows have fewer than two classes. With unlabeled rows, it is also raised if ``estimator`` has
-            another parameter learner, class weights, or an encoder that depends on classes.
+            If the labeled rows have fewer than two classes. With unlabeled rows, the error is also raised if
+            ``estimator`` has another parameter learner, class weights, or an encoder that depends on classes.
         """
         self._validate_params()
         self._check_learner()

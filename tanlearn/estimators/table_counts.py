@@ -489,7 +489,9 @@ def why_no_counts(model: Any) -> str:
     """Return the reason why a fitted classifier has no ``counts_``, for error messages."""
     reason = "it was fitted from all rows at once"
     if getattr(model, "_was_loaded", False):
-        reason = "it was read from a file without counts (save(path, counts=True) keeps them, where there are any)"
+        reason = (
+            "it was read from a file without counts (save(path, counts=True) stores them, if the classifier has any)"
+        )
     return f"this {type(model).__name__} has no counts, because {reason}"
 
 

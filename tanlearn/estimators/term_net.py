@@ -95,7 +95,7 @@ class TermNetClassifier(NetworkClassifier):
         Required and forbidden edges, and tiers of columns. All networks that are compared contain the required edges,
         and the first network contains only these. A feature may have at most ``max_parents`` required parents. An
         interaction is excluded only if the edges in both directions are forbidden. A ``structure`` must satisfy the
-        knowledge. A structure learner uses it if its own ``knowledge`` is None.
+        knowledge. A structure learner uses this knowledge if its own ``knowledge`` is None.
     increasing : sequence of str or int, default=()
         Names or positions of columns. If the value of such a column rises and all other values stay the same, the log
         odds of ``classes_[1]`` never fall. The columns must contain numbers or ordered categories, and there must be
@@ -127,7 +127,8 @@ class TermNetClassifier(NetworkClassifier):
     structure_ : Structure
         The network. ``structure_.parents`` contains the parents of each feature; :meth:`to_networkx` returns the graph.
     structure_learner_ : StructureLearner
-        The fitted copy of a structure learner in ``structure``. It is set only if the network has its edges.
+        The fitted copy of a structure learner in ``structure``. It is set only if the network uses the edges of this
+        learner.
     tables_ : Tables
         CPTs, stored as sums of tables of features, edges and triples. ``tables_[i]`` is the CPT of feature i.
     ridges_ : dict
@@ -139,8 +140,8 @@ class TermNetClassifier(NetworkClassifier):
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
         For each feature, the standard errors of the contributions of its values to the log odds of each class against
         the other classes. Contributions are relative to their mean over the training rows. The errors are a Laplace
-        approximation with the ridges as priors. It holds fixed the ridges, the odds among the other classes, and the
-        contributions of all other features, pairs and triples. The errors are therefore too small if features are
+        approximation with the ridges as priors. The ridges, the odds among the other classes, and the contributions of
+        all other features, pairs and triples are held fixed. The errors are therefore too small if features are
         correlated. The list is empty if ``loss_`` is not :class:`~tanlearn.ConditionalNLL`, which the approximation
         requires. :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
     cv_results_ : dict

@@ -74,7 +74,7 @@ class Graph:
         return self.add("LogSoftmax", [scores], axis=1)
 
     def code(self, column: RawColumn, n_states: int) -> str:
-        """Append the encoding of a column, and return the array of its codes, shape (n,)."""
+        """Append the encoding of a column, and return the array of its codes. Shape: (n,)."""
         missing = n_states if column.missing == MISSING else column.missing
         axis = self.constant(np.array([1]))
         if column.categories and isinstance(column.categories[0], str):

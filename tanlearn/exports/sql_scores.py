@@ -189,7 +189,7 @@ class NetworkScores:
         return f"coalesce(ln(nullif({total}, {self._dialect.number(0.0)})) + {most}, {nothing})"
 
     def _log_sums(self, i: int) -> FloatArray:
-        """Return the log of the sum of the probabilities of a feature, shape (values of each parent, n_classes)."""
+        """Return the log of the sum of the probabilities of a feature. Shape: (values of each parent, n_classes)."""
         if i not in self._marginals:
             self._marginals[i] = np.logaddexp.reduce(np.asarray(self._tables[i], np.float64), axis=0)
         return self._marginals[i]

@@ -149,7 +149,7 @@ def read_archive(
 
 
 def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
-    """Return the kind of a file judged by its first bytes, or None. The rest of the file is not validated."""
+    """Return the kind of a file, determined from its first bytes, or None. The rest of the file is not validated."""
     # The manifest is the first entry and begins with the format.
     begins = {json.dumps({"format": kind.format})[:-1].encode(): kind for kind in kinds}
     try:

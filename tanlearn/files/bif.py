@@ -326,7 +326,7 @@ def _table(
     cursor: _Cursor,
     logarithms: Logarithms,
 ) -> FloatArray:
-    """Return the log probabilities of a block, shape (states of each parent ..., states of the child)."""
+    """Return the log probabilities of a block. Shape: (states of each parent ..., states of the child)."""
     shape = cpt_shape(variables, child, parents)
     kinds = [entry[0] for entry in block.entries]
     if "table" in kinds:

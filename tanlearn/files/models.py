@@ -116,7 +116,8 @@ digits, the SHA-256 of all bytes of the file before the comment. The first entry
   - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
     object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and
     ``missing``: the options of the command line by these names;
-  - ``metadata``, omitted if ``save`` was called without: a dict (see below) of ``saved``, the UTC date as a string;
+  - ``metadata``, omitted if ``save`` was called without metadata: a dict (see below) of ``saved``, the UTC date as a
+    string;
     ``rows``, the number of training rows with a class and a positive weight, or null if it is unknown; ``columns``, the
     number of columns; ``versions``, a dict of the versions of Python and of packages; and ``user``, a dict of values;
   - ``counts``, omitted if the file stores none: an object with ``kind`` and ``counts``, as in a file of
@@ -198,8 +199,8 @@ def save(
         with strings as keys.
     ValueError
         If ``counts`` is True and the classifier has no counts, a parameter cannot be stored (a random generator, a
-        callback, an object of a user's class), or a category is not a string, a number or a boolean. No file is written
-        then.
+        callback, an object of a user's class), or a category is not a string, a number or a boolean. In these cases, no
+        file is written.
     OSError
         If the file cannot be written. An existing file is then unchanged.
 

@@ -45,7 +45,7 @@ class Ensemble(Model):
         ]
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values per feature before intervals are merged, shape (n_features,)."""
+        """Return the number of values per feature before intervals are merged. Shape: (n_features,)."""
         return self.forest.numbers_of_values()
 
     @property

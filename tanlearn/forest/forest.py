@@ -38,7 +38,7 @@ class Forest(Model):
     importances: FloatArray | None = None
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values per feature before networks merge them, shape (n_features,)."""
+        """Return the number of values per feature before networks merge them. Shape: (n_features,)."""
         n_states: IntArray = np.diff(self.members[0].cuts.start) - 1
         return n_states
 

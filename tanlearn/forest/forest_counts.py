@@ -137,7 +137,7 @@ class ForestCounts(Counts):
 
     @property
     def class_counts(self) -> AnyArray:
-        """Weight of each class, shape (n_classes,)."""
+        """Weight of each class. Shape: (n_classes,)."""
         return self._class_counts
 
     @property

@@ -75,7 +75,7 @@ class Discretization:
 
     @cached_property
     def _n_codes(self) -> IntArray:
-        """Number of codes of each feature, shape (n_features,)."""
+        """Number of codes of each feature. Shape: (n_features,)."""
         return np.diff(self.start) - 1
 
 

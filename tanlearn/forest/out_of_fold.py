@@ -74,7 +74,7 @@ class FoldNetworks:
         return len(self.members[0])
 
     def base(self, rows: IntArray) -> FloatArray:
-        """Return the log class frequencies without the fold of each row, shape (n_rows, n_classes)."""
+        """Return the log class frequencies without the fold of each row. Shape: (n_rows, n_classes)."""
         return self.log_prior[self.fold[rows]]
 
     def level_scores(self, rows: IntArray) -> FloatArray:

@@ -62,7 +62,7 @@ class Problem:
         return np.ascontiguousarray(self._log_p(weights).T)
 
     def _log_p(self, weights: FloatArray) -> FloatArray:
-        """Compute the log probabilities of the classes, shape (n_classes, n_rows)."""
+        """Compute the log probabilities of the classes. Shape: (n_classes, n_rows)."""
         flat, total = self.differences.reshape(len(self.differences), -1), self.base.copy()
         total[:-1] += (weights.astype(flat.dtype) @ flat).reshape(self.differences.shape[1:])
         total -= total.max(axis=0)

@@ -132,7 +132,7 @@ class BackOffTables(Tables):
 
     @property
     def log_prior(self) -> FloatArray:
-        """Log probability of each class, shape (n_classes,)."""
+        """Log probability of each class. Shape: (n_classes,)."""
         return self._log_prior
 
     def with_log_prior(self, log_prior: FloatArray) -> BackOffTables:
@@ -157,7 +157,7 @@ class BackOffTables(Tables):
         return Tables(self.layout, self.cells)
 
     def __getitem__(self, feature: int) -> FloatArray:
-        """Return log P(value | parent values, class), shape (values, values of each parent, classes)."""
+        """Return log P(value | parent values, class). Shape: (values, values of each parent, classes)."""
         if not 0 <= feature < len(self):
             raise IndexError(f"feature must be from 0 to {len(self) - 1}, got {feature}.")
         parents = self.layout.parents[feature]
@@ -247,7 +247,7 @@ class BackOffTables(Tables):
         return LocalNetworks(self, structure).complete(codes, rows, y, n_jobs=n_jobs)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of all values, shape (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of all values. Shape: (n_features, n_classes)."""
         return np.stack([family.least_log_probability() for family in self.families])
 
     def describe(self, feature: int) -> dict[str, Any]:

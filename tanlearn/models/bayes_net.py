@@ -32,7 +32,7 @@ class BayesNet(Model):
     tables: Tables
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, shape (n_features,)."""
+        """Return the number of values of each feature. Shape: (n_features,)."""
         return self.tables.layout.n_states
 
     @property
@@ -75,7 +75,7 @@ class BayesNet(Model):
         return super().log_joint_of_new_values(codes, is_unseen, **rule)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of all values, shape (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of all values. Shape: (n_features, n_classes)."""
         return self.tables.least_log_probabilities()
 
     def write_to(self, writer: Any) -> Any:

@@ -69,7 +69,7 @@ def term_contributions(term: Term, known: int) -> tuple[list[int], FloatArray, F
 
 
 def _mean_given(term: Term, known: int) -> FloatArray:
-    """Return the mean of a term given only some bits of the cell, shape (n_cells, n_classes)."""
+    """Return the mean of a term given only some bits of the cell. Shape: (n_cells, n_classes)."""
     n_splits = len(term.features)
     if known == (1 << n_splits) - 1:
         return term.values

@@ -90,7 +90,7 @@ class BoostedTerms(Model):
         return replace(BoostedTerms.of_terms(terms, n_states, self.log_frequency), log_prior=self.log_prior)
 
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, shape (n_features,)."""
+        """Return the number of values of each feature. Shape: (n_features,)."""
         return self.n_states
 
     @property

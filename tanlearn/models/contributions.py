@@ -43,7 +43,7 @@ class Contributions:
         self._missing = missing_code(codes.dtype)
 
     def of_feature(self, feature: int) -> FloatArray:
-        """Return the contribution of each value, with mean 0 over the rows, shape (n_values, n_targets)."""
+        """Return the contribution of each value, with mean 0 over the rows. Shape: (n_values, n_targets)."""
         n_values = int(self._tables.layout.n_states[feature])
         total = self._parts((feature,), np.zeros((n_values, len(self._targets))))
         counts = self.counts(feature)

@@ -393,7 +393,7 @@ class Eliminator:
         *,
         is_marginal: bool | None = None,
     ) -> FloatArray:
-        """Compute the log joint of some slices of a row, shape (last - first, n_classes)."""
+        """Compute the log joint of some slices of a row. Shape: (last - first, n_classes)."""
         slices = expand_slices(column, plan.conditioned, self._states, first, last)
         scores = np.empty((last - first, self._layout.n_classes))
         marginal = (self._is_normalized if is_marginal is None else is_marginal,)

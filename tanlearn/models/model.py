@@ -22,7 +22,7 @@ class Model(ABC):
 
     @abstractmethod
     def numbers_of_values(self) -> IntArray:
-        """Return the number of values of each feature, shape (n_features,)."""
+        """Return the number of values of each feature. Shape: (n_features,)."""
 
     @property
     @abstractmethod
@@ -68,7 +68,7 @@ class Model(ABC):
         return score
 
     def log_joint_without_features(self) -> FloatArray:
-        """Compute the log joint of a row in which every feature is missing, shape (n_classes,)."""
+        """Compute the log joint of a row in which every feature is missing. Shape: (n_classes,)."""
         return self.log_joint(self._codes_without_features())[0]
 
     def log_normalizer(self, *, device: str = "cpu") -> float:
@@ -92,7 +92,7 @@ class Model(ABC):
         return scores
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of all values, shape (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of all values. Shape: (n_features, n_classes)."""
         raise NotImplementedError(type(self).__name__)
 
     def _codes_without_features(self) -> Codes:

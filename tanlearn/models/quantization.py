@@ -242,7 +242,7 @@ class IntegerTables(Tables):
 
     @property
     def scoring_cells(self) -> AnyArray:
-        """Magnitudes of all CPT entries, shape (n_cells,)."""
+        """Magnitudes of all CPT entries. Shape: (n_cells,)."""
         return self.magnitudes
 
     @property

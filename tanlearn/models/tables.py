@@ -50,7 +50,7 @@ class Tables:
 
     @property
     def log_prior(self) -> FloatArray:
-        """Log probability of each class, shape (n_classes,)."""
+        """Log probability of each class. Shape: (n_classes,)."""
         return self.cells[: self.layout.n_classes]
 
     def with_log_prior(self, log_prior: FloatArray) -> Tables:
@@ -70,7 +70,7 @@ class Tables:
         return Tables(self.layout, cells, self.is_normalized)
 
     def __getitem__(self, feature: int) -> FloatArray:
-        """Return log P(value | parent values, class), shape (values, values of each parent, classes)."""
+        """Return log P(value | parent values, class). Shape: (values, values of each parent, classes)."""
         # A negative index would select an empty slice, and IndexError ends a loop over the CPTs.
         if not 0 <= feature < len(self):
             raise IndexError(f"feature must be from 0 to {len(self) - 1}, got {feature}.")
@@ -350,7 +350,7 @@ class Tables:
 
     @property
     def scoring_cells(self) -> AnyArray:
-        """Numbers whose sums are the scores of complete rows, shape (n_cells,)."""
+        """Numbers whose sums are the scores of complete rows. Shape: (n_cells,)."""
         return self.cells
 
     @property

@@ -114,7 +114,7 @@ class TermTables(Tables):
 
     @property
     def log_prior(self) -> FloatArray:
-        """Log probability of each class, or the intercept of CPTs that are not normalized, shape (n_classes,)."""
+        """Log probability of each class, or the intercept of CPTs that are not normalized. Shape: (n_classes,)."""
         return self._log_prior
 
     def with_log_prior(self, log_prior: FloatArray) -> TermTables:
@@ -132,7 +132,7 @@ class TermTables(Tables):
         return np.concatenate([self.log_prior, *(self[i].ravel() for i in range(len(self)))])
 
     def __getitem__(self, feature: int) -> FloatArray:
-        """Return the log parameters of a feature, shape (values, values of each parent, classes)."""
+        """Return the log parameters of a feature. Shape: (values, values of each parent, classes)."""
         if not 0 <= feature < len(self):
             raise IndexError(f"feature must be from 0 to {len(self) - 1}, got {feature}.")
         layout = self.layout
@@ -254,7 +254,7 @@ class TermTables(Tables):
         return Tables(self.layout, self.cells, self.is_normalized)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return lower bounds of the log probabilities of all values, shape (n_features, n_classes)."""
+        """Return lower bounds of the log probabilities of all values. Shape: (n_features, n_classes)."""
         least = np.zeros((len(self), self.layout.n_classes))
         for column, values in zip(self.columns, self.values, strict=True):
             least[column.features[0]] += values.min(axis=0)
@@ -426,7 +426,7 @@ def log_sum_of_groups(log_values: FloatArray, groups: IntArray, n_groups: int) -
 
 
 def sum_of_groups(values: FloatArray, groups: IntArray, n_groups: int) -> FloatArray:
-    """Return the sum of the values of each group, shape (n_groups, n_classes)."""
+    """Return the sum of the values of each group. Shape: (n_groups, n_classes)."""
     sums = np.zeros((n_groups, values.shape[1]))
     np.add.at(sums, groups, values)
     return sums

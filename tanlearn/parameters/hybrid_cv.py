@@ -178,9 +178,9 @@ class HybridCV(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds. It
-            is also raised if a column of ``increasing`` or ``decreasing`` is unknown, is listed twice, has no order or
-            has children, or if there are not two classes.
+            If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds. The
+            error is also raised if a column of ``increasing`` or ``decreasing`` is unknown, is listed twice, has no
+            order or has children, or if there are not two classes.
         TypeError
             If a learner has a type that ``learners`` does not allow.
         """

@@ -142,7 +142,7 @@ class StochasticGradient(BaseEstimator):
         ------
         ValueError
             If missing values cannot be marginalized, because the parents form a cycle or a row would take more than 1e9
-            operations (or ``TANLEARN_MAX_ROW_OPERATIONS``). It is also raised if the parents form a cycle and
+            operations (or ``TANLEARN_MAX_ROW_OPERATIONS``). The error is also raised if the parents form a cycle and
             ``parent_dropout`` is not 0.
         FloatingPointError
             If training diverges.

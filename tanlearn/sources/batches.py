@@ -53,7 +53,7 @@ class Batch(NamedTuple):
 
     @property
     def y(self) -> AnyArray:
-        """Class labels, not encoded, shape (n_samples,)."""
+        """Class labels, not encoded. Shape: (n_samples,)."""
         return read_labels(self.target)
 
     def located(self) -> AbstractContextManager[None]:

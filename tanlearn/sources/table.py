@@ -51,17 +51,17 @@ class Column:
 
     @property
     def present(self) -> NDArray[np.bool_]:
-        """Mask of the rows that have a value, shape (n_samples,)."""
+        """Mask of the rows that have a value. Shape: (n_samples,)."""
         return np.ones(len(self.values), np.bool_) if self.missing is None else ~self.missing
 
     @property
     def present_values(self) -> NDArray[Any]:
-        """Values without missing values, shape (n_present,)."""
+        """Values without missing values. Shape: (n_present,)."""
         return self.values if self.missing is None else self.values[~self.missing]
 
     @property
     def objects(self) -> NDArray[Any]:
-        """Values, with the categories themselves instead of indices into them, shape (n_samples,)."""
+        """Values, with the categories themselves instead of indices into them. Shape: (n_samples,)."""
         return self.values if self.categories is None else self.categories[self.values]
 
     def value(self, row: int) -> Any:
@@ -70,7 +70,7 @@ class Column:
         return np.asarray(value if self.categories is None else self.categories[value]).item()
 
     def distinct_values(self) -> AnyArray:
-        """Return the distinct values of a column without declared categories, sorted, shape (n_values,)."""
+        """Return the distinct values of a column without declared categories, sorted. Shape: (n_values,)."""
         values = self.present_values
         if values.dtype.kind in "iu" and values.size > 0:
             low, high = values.min(), values.max()

@@ -170,7 +170,7 @@ def read_target(y: Any, n_samples: int | None = None, ignored: NDArray[np.bool_]
 
 
 def _label_array(y: Any) -> NDArray[Any]:
-    """Return class labels as an array, shape (n_samples,)."""
+    """Return class labels as an array. Shape: (n_samples,)."""
     if (error := lazy_error(y, "y")) is not None:
         raise error
     if isinstance(y, str):
@@ -213,7 +213,7 @@ def _is_mark(label: Any) -> bool:
 
 
 def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
-    """Return validated class labels in their own type, shape (n_samples,)."""
+    """Return validated class labels in their own type. Shape: (n_samples,)."""
     return read_target(y, n_samples).objects
 
 

@@ -325,7 +325,7 @@ class _Edges(ColumnNumbers):
             yield parent, child
 
     def tiers(self, given: Sequence[Any]) -> IntArray:
-        """Return the index of the tier of each feature, -1 for none, shape (n_features,)."""
+        """Return the index of the tier of each feature, -1 for none. Shape: (n_features,)."""
         found = np.full(self._n_features, -1, dtype=np.intp)
         for k, tier in enumerate(given):
             if not isinstance(tier, (tuple, list)):

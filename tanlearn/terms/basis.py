@@ -154,11 +154,11 @@ class TermBasis:
 
     @property
     def n_states(self) -> IntArray:
-        """Number of cells of each column, including the cell of missing values, shape (n_columns,)."""
+        """Number of cells of each column, including the cell of missing values. Shape: (n_columns,)."""
         return np.array([column.n_cells + 1 for column in self.columns], np.intp)
 
     def encode(self, codes: Codes) -> Codes:
-        """Return the cell of each row in every column, shape (n_columns, n_samples)."""
+        """Return the cell of each row in every column. Shape: (n_columns, n_samples)."""
         return encode_columns(self.columns, codes)
 
     def cells(self, terms: FloatArray) -> FloatArray:

@@ -179,7 +179,7 @@ def _masks(data: EncodedData, needed: IntArray) -> Sequence[AnyArray]:
 
 
 def _log_p(folds: Sequence[_Fold], is_held_out: AnyArray) -> FloatArray:
-    """Return the log posteriors of all held-out rows in order, shape (n_held_out, n_classes)."""
+    """Return the log posteriors of all held-out rows in order. Shape: (n_held_out, n_classes)."""
     log_p = np.empty((int(is_held_out.sum()), folds[0].log_p.shape[1]))
     for fold in folds:
         log_p[fold.mask[is_held_out]] = fold.log_p

@@ -39,7 +39,7 @@ def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArra
 
 
 def _predict_held_out(fold: Fold) -> FloatArray:
-    """Return the class probabilities of the held-out rows of a fold, shape (n_samples, n_classes)."""
+    """Return the class probabilities of the held-out rows of a fold. Shape: (n_samples, n_classes)."""
     rest = fold.rest
     fit = TermFit(TermBasis(fold.resolutions, TermStructure.empty(rest.n_features)), rest, ConditionalNLL())
     found = fit.minimize(fit.start, START, max_iter=MAX_ITER, least_decrease=LEAST_DECREASE).x

@@ -76,7 +76,7 @@ class Adam:
         move(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
 
     def advance(self, n_steps: int, learning_rate: float) -> FloatArray:
-        """Count steps taken by a fused kernel and return their bias-corrected step sizes, shape (n_steps,)."""
+        """Count steps taken by a fused kernel and return their bias-corrected step sizes. Shape: (n_steps,)."""
         t = np.arange(self.t + 1, self.t + n_steps + 1)
         self.t += n_steps
         return learning_rate * np.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)

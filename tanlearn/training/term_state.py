@@ -81,7 +81,7 @@ class TermState(StructureState):
         return total
 
     def _term(self, t: int) -> FloatArray:
-        """Return a view of a term, shape (values, parent values ..., classes)."""
+        """Return a view of a term. Shape: (values, parent values ..., classes)."""
         return _table(self.layout, self.theta, t)
 
     def _start(self, data: EncodedData) -> None:

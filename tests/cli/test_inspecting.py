@@ -149,7 +149,7 @@ def test_large_integers_are_distinguished(run, tmp_path):
 def test_a_row_that_is_not_there(run, model, shop, number):
     done = run("explain", model, f"{shop}:{number}")
     assert done.exit_code == 2
-    assert done.stderr == f"tanlearn: the row must be from 1 to 300, the rows of {shop}, got {number}.\n"
+    assert done.stderr == f"tanlearn: the row number must be from 1 to 300, the rows of {shop}, got {number}.\n"
 
 
 def test_a_model_is_described_for_people_and_programs(run, model):

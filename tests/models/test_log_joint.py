@@ -255,7 +255,7 @@ def test_rows_beyond_the_limit_of_operations_are_named():
     others = [n for n in range(20) if n not in (3, 7)]
     exact = log_joint(tables, structure, codes[:, others].copy(), is_exact=True)
     message = (
-        r"at most 1,000,000,000 operations .* row 3 lacks 899 features .* more\. The same holds for row 7\. Impute"
+        r"at most 1,000,000,000 operations, .* row 3 lacks 899 features .* more\. The same holds for row 7\. Impute"
     )
     with pytest.raises(ValueError, match=message):
         log_joint(tables, structure, codes, is_exact=True)
