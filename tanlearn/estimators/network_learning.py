@@ -211,7 +211,7 @@ def learn_counts(classifier: Any, counts: Any) -> None:
         structure = _structure_of_pairs(classifier, counts, generator(classifier.random_state))
         tables = learner.from_counts(*count_pairs_in_trees(counts, structure))
     elif needs_of(learner) == "contexts":
-        structure, tables = Structure(counts.parents), learner.from_contexts(counts, _no_rows)
+        structure, tables = Structure(counts.parents), learner.from_contexts(counts, lambda: _no_rows(learner))
     else:
         structure, tables = Structure(counts.parents), learner.from_counts(counts.layout, counts.cells)
     classifier.model_ = BayesNet(structure, tables)
@@ -286,9 +286,14 @@ def _structure_of_pairs(classifier: Any, pairs: PairCounts, rng: np.random.Gener
     return structure
 
 
-def _no_rows() -> EncodedData:
+def _no_rows(learner: Any) -> EncodedData:
     """Raise the error for parameter learners that need rows in addition to counts."""
+    if getattr(learner, "m", None) == "auto":
+        raise ValueError(
+            "m='auto' needs rows, because m is selected by leave-one-out predictions, but counts have no rows. Set m, "
+            "for example m=1.0, or use HierarchicalDirichlet()."
+        )
     raise ValueError(
-        "m='auto' needs rows, because m is selected by leave-one-out predictions, but counts have no rows. Set m, "
-        "for example m=1.0, or use HierarchicalDirichlet()."
+        f"{type(learner).__name__} needs rows in addition to counts, but counts have no rows. Call fit with the rows, "
+        f"or set parameters to a learner that needs only counts."
     )

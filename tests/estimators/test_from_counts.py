@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import InvalidParameterError
 
@@ -35,6 +35,19 @@ from tanlearn.counts.family_counts import FamilyCounts
 from tanlearn.estimators.estimator_input import encode_training
 from tanlearn.estimators.network_learning import count_pairs_in_trees
 from tanlearn.structures.table_layout import TableLayout
+
+
+class NeedsRows(BaseEstimator):
+    """A learner of users that reads the rows of contexts."""
+
+    needs = "contexts"
+
+    def fit(self, structure, data, rng):
+        raise NotImplementedError
+
+    def from_contexts(self, contexts, rows):
+        return rows()
+
 
 TREE, WIDE = Structure([-1, 0, 1, 1]), Structure([[-1, -1], [0, -1], [0, 1], [2, -1]])
 
@@ -216,6 +229,11 @@ def test_counts_of_another_kind_are_refused(model, count, message):
             BayesNetClassifier(structure=WIDE, parameters=HierarchicalSmoothing()),
             contexts(WIDE),
             "m='auto' needs rows.*Set m",
+        ),
+        (
+            BayesNetClassifier(structure=WIDE, parameters=NeedsRows()),
+            contexts(WIDE),
+            "^NeedsRows needs rows in addition to counts",
         ),
         (BayesNetClassifier(structure=Structure([-1, 0])), pairs, "the structure has 2 features"),
         (NaiveBayesClassifier(class_weight="balanced"), pairs, "class_weight must be None for counts"),
