@@ -1,7 +1,7 @@
 """Bayesian network classifiers trained by likelihood, margin and gradient, in NumPy and Numba.
 
-Importing the package is cheap. Each public name is imported when it is first used, with the packages that it needs,
-such as Numba, SciPy and scikit-learn.
+Importing the package is fast. Each public name is imported when it is first used, together with the packages that it
+needs, such as Numba, SciPy and scikit-learn.
 """
 
 from importlib import import_module
@@ -33,7 +33,7 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    """Return the name that a user may have meant."""
+    """Return the end of an error message, with the name that the user may have meant."""
     if name.startswith("_"):
         return ""
     if name in import_module("tanlearn.baselines").__all__:
@@ -48,4 +48,4 @@ def _hint(name: str) -> str:
 
 
 def __dir__() -> list[str]:
-    return [*__getattr__("__all__"), "__version__"]  # subpackages are not part of the interface
+    return [*__getattr__("__all__"), "__version__"]  # subpackages are not listed

@@ -1,4 +1,4 @@
-"""The command ``python -m tanlearn``, which is the command ``tanlearn``."""
+"""Entry point of ``python -m tanlearn``, which is the same as the command ``tanlearn``."""
 
 from tanlearn.cli import main
 

@@ -1,4 +1,4 @@
-"""Clock of learning histories, which excludes the compilation of kernels."""
+"""Clock for the times in learning histories, which excludes the compilation of kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Compilation(event.Listener):
         self._depth, self._since, self._ended = 0, 0.0, 0.0
 
     def on_start(self, event: Any) -> None:
-        """Start the measurement, unless another thread already compiles."""
+        """Start the measurement, unless another thread is already compiling."""
         with self._lock:
             if not self._depth:
                 self._since = time.perf_counter()
@@ -48,7 +48,7 @@ event.register("numba:compiler_lock", _COMPILATION)
 def learning_clock() -> float:
     """Return seconds on a clock that stops while Numba compiles or loads kernels.
 
-    Order search on 300 rows and 20 features took 0.07 s of wall-clock time in the first fit of a process, although its
-    kernels were cached, and 0.02 s in the second fit. On this clock, the fits took 0.03 s and 0.02 s.
+    For example, order search on 300 rows and 20 features took 0.07 s of wall-clock time in the first fit of a process
+    and 0.02 s in the second, although its kernels were cached. On this clock, the two fits took 0.03 s and 0.02 s.
     """
     return _COMPILATION.clock()

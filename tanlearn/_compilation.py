@@ -16,10 +16,10 @@ from tanlearn._warnings import warn
 
 __all__ = ["on_first_compilation", "watch_compilation", "write_compilation_note"]
 
-#: Seconds of compilation after which a note is written. One or two kernels take less.
+#: Seconds of compilation after which a note is written. Compiling one or two kernels takes less time.
 _SHORT = 1.0
 
-#: Compilation for the five default learners of ``tanlearn compare`` took 40 s of processor time.
+#: Compilation of the kernels of the five default learners of ``tanlearn compare`` took 40 s of processor time.
 _NOTE = (
     "tanlearn: compiling kernels, once per installation, which takes up to a minute. Later runs load them from a cache."
 )
@@ -33,7 +33,7 @@ class _FirstCompilation(event.Listener):
         self._call: Callable[[], Any] | None = call
 
     def on_start(self, event: Any) -> None:
-        """Call the function, once."""
+        """Call the function once."""
         with self._lock:
             call, self._call = self._call, None
         if call is not None:
@@ -44,15 +44,15 @@ class _FirstCompilation(event.Listener):
 
 
 class _Watch(event.Listener):
-    """Listener that writes a note on a terminal if compilation takes long, and warns if results cannot be stored."""
+    """Listener that writes a note to a terminal if compilation takes long, and warns if results cannot be stored."""
 
     def __init__(self) -> None:
         self._depth, self._begin, self._seconds = 0, 0.0, 0.0
-        self._before: Any = None  # the kernel that was compiled before
+        self._before: Any = None  # the kernel that was compiled last
         self._has_warned = False
 
     def on_start(self, event: Any) -> None:
-        """Note the time; Numba compiles in one thread at a time."""
+        """Store the time. Numba compiles in one thread at a time."""
         if not self._depth:
             self._begin = time.perf_counter()
         self._depth += 1
@@ -67,7 +67,7 @@ class _Watch(event.Listener):
             _note_once()
         if self._depth or self._has_warned:
             return
-        kernels = self._before, event.data["dispatcher"]  # a kernel is stored after this event
+        kernels = self._before, event.data["dispatcher"]  # a kernel is stored only after this event
         self._before = kernels[1]
         failure = next(filter(None, (getattr(kernel, "cache_failure", None) for kernel in kernels)), None)
         if failure is not None:
@@ -86,23 +86,23 @@ def watch_compilation() -> None:
 
 @functools.cache
 def _note_once() -> None:
-    """Write the note, unless it has been written."""
+    """Write the note, unless it has already been written."""
     if not _written:
         write_compilation_note()
 
 
 @contextmanager
 def on_first_compilation(call: Callable[[], Any]) -> Iterator[None]:
-    """Call a function once, if Numba compiles a kernel within the context."""
+    """Within this context, call a function as soon as Numba compiles a first kernel."""
     with event.install_listener("numba:compile", _FirstCompilation(call)):
         yield
 
 
-_written: list[bool] = []  # an entry for each note
+_written: list[bool] = []  # one entry after the note was written
 
 
 def write_compilation_note() -> None:
-    """Write one line about the compilation to stderr."""
+    """Write a line to stderr that kernels are being compiled."""
     _written.append(True)
     sys.stderr.write(f"{_NOTE}\n")
     sys.stderr.flush()

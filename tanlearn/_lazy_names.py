@@ -9,9 +9,9 @@ __all__ = ["lazy_names"]
 
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return ``__getattr__`` and ``__dir__`` of a package that imports its names, keys of ``modules``, on first use.
+    """Return ``__getattr__`` and ``__dir__`` for a package that imports each name, a key of ``modules``, on first use.
 
-    Type checkers need the same imports as statements below ``if TYPE_CHECKING``.
+    For type checkers, repeat the imports as statements below ``if TYPE_CHECKING``.
     """
 
     def import_name(name: str) -> Any:

@@ -11,14 +11,14 @@ __all__ = ["VARIABLE", "Need", "TableMemoryError", "check_fit", "check_memory", 
 
 _GIB = 2**30
 VARIABLE = "TANLEARN_MAX_TABLE_GIB"
-#: Upper limit for any machine. Filling arrays of 8 GiB takes a minute.
+#: Upper limit on any machine. Filling arrays of 8 GiB takes a minute.
 _MOST = 8 * _GIB
-#: Arrays with more entries per row than this stay mostly empty. For them, the limit is divided by four.
+#: Number of entries per row above which arrays stay mostly empty. For such arrays, the limit is divided by four.
 _CELLS_A_ROW = 100
-#: Limit that is equal on all machines, because it changes the model, such as the number of networks of a forest. usps,
-#: with 11,000 rows of 256 columns, takes 3.3 GiB.
+#: Limit that is equal on all machines, because it affects the model, for example the number of networks of a forest.
+#: The data set usps, with 11,000 rows and 256 columns, needs 3.3 GiB.
 _FIXED = 4 * _GIB
-#: Files with the memory limit of a container in bytes, or "max" without one.
+#: Files with the memory limit of a container in bytes, or "max" if there is no limit.
 _CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
@@ -29,8 +29,9 @@ class TableMemoryError(MemoryError, ValueError):
 def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, remedy: str) -> None:
     """Raise TableMemoryError for arrays that need more than half of the machine's memory, or more than 8 GiB.
 
-    For arrays with more than 100 entries per row, the limit is a quarter of that size. The environment variable
-    ``TANLEARN_MAX_TABLE_GIB`` replaces both limits. The message contains ``what``, a singular subject, and ``remedy``.
+    For arrays with more than 100 entries per row, the limit is a quarter of that. The environment variable
+    ``TANLEARN_MAX_TABLE_GIB`` replaces both limits. The message begins with ``what``, a singular noun, and ends with
+    ``remedy``.
     """
     is_sparse = cells_a_row > _CELLS_A_ROW
     limit = _given_limit()
@@ -45,7 +46,7 @@ def check_memory(n_cells: int, n_bytes: int, cells_a_row: float, what: str, reme
 
 
 class Need(NamedTuple):
-    """Memory of one kind of arrays during a fit."""
+    """Memory that one kind of array needs during a fit."""
 
     what: str  # name of the arrays, in the plural
     n_bytes: float
@@ -64,18 +65,19 @@ def check_fit(learner: str, needs: Sequence[Need], shape: tuple[int, int, int]) 
         largest = max(needs, key=lambda need: need.n_bytes)
         raise TableMemoryError(
             f"{learner} would need about {format_size(total)} for {n_rows:,} rows, {n_columns:,} columns and "
-            f"{n_classes:,} classes, of which {largest.what} take {format_size(largest.n_bytes)}, but a fit may "
-            f"take at most {format_size(limit)}. Drop or merge rare classes and rare values, leave out columns, fit "
-            f"a sample of the "
-            f"rows, or use NaiveBayesClassifier; or set the environment variable {VARIABLE} to allow more."
+            f"{n_classes:,} classes, of which {largest.what} take {format_size(largest.n_bytes)}, but a fit may take "
+            f"at most {format_size(limit)}. Drop or merge rare classes and rare values, leave out columns, fit a "
+            f"sample of the rows, or use NaiveBayesClassifier; or set the environment variable {VARIABLE} to allow "
+            "more."
         )
 
 
 def fixed_limit(cells_a_row: float = 0.0) -> float:
     """Return the limit that is equal on all machines: 4 GiB, or the value of the environment variable.
 
-    If the CPTs of a network without augmenting parents have more than 100 entries per row, 4 GiB are divided by four.
-    The limit also bounds the time: a forest of 4 GiB takes two minutes for 300 rows of 5,000 columns.
+    If the CPTs of a network without augmenting parents have more than 100 entries per row, the limit of 4 GiB is
+    divided by four. The limit also bounds the time: fitting a forest of 4 GiB to 300 rows of 5,000 columns takes two
+    minutes.
     """
     limit = _given_limit()
     if limit is None:
@@ -84,7 +86,7 @@ def fixed_limit(cells_a_row: float = 0.0) -> float:
 
 
 def _given_limit() -> float | None:
-    """Return the limit from the environment variable in bytes, or None."""
+    """Return the limit from the environment variable, in bytes, or None if it is not set."""
     given = os.environ.get(VARIABLE)
     if given is None:
         return None
@@ -98,7 +100,7 @@ def _given_limit() -> float | None:
 
 
 def _default_limit() -> float:
-    """Return 8 GiB, or half of the memory that this process may use, if that is known and smaller."""
+    """Return 8 GiB, or half of the memory that this process may use if that is known and smaller."""
     sizes = _restrictions()
     try:
         pages, page = os.sysconf("SC_PHYS_PAGES"), os.sysconf("SC_PAGE_SIZE")

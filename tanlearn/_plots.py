@@ -8,7 +8,7 @@ __all__ = ["axes_or_new"]
 
 
 def axes_or_new(ax: Any) -> Any:
-    """Return the given axes or new ones; raises ImportError if Matplotlib is needed but not installed."""
+    """Return the given axes, or new axes for None. Raise ImportError if Matplotlib is needed but not installed."""
     if ax is not None:
         return ax
     try:

@@ -11,7 +11,7 @@ __all__ = ["Report", "listening", "part_of_fit", "print_line", "reporter", "sile
 
 
 class Report(Protocol):
-    """Function that is called with messages about the progress."""
+    """Function that is called with messages about the progress of a fit."""
 
     def __call__(self, message: str, least: int = 1) -> object:
         """Report a message, which is printed if ``verbose`` is at least ``least``."""
@@ -22,7 +22,7 @@ class _Surroundings(NamedTuple):
 
     prefix: str = ""
     verbose: int = 0
-    listener: Callable[[str], object] | None = None  # gets all messages, printed or not
+    listener: Callable[[str], object] | None = None  # receives all messages, printed or not
     printer: Callable[[str], object] | None = None  # prints messages instead of ``print``
 
 
@@ -35,7 +35,7 @@ def silent(message: str, least: int = 1) -> None:
 
 
 def reporter(verbose: int) -> Report:
-    """Return a function that prints messages up to a level, and passes all messages to the listener."""
+    """Return a function that prints messages up to level ``verbose``, and passes all messages to the listener."""
     prefix, outer_verbose, listener, printer = _surroundings.get()
 
     def report(message: str, least: int = 1) -> None:
@@ -48,13 +48,13 @@ def reporter(verbose: int) -> Report:
 
 
 def print_line(line: str) -> None:
-    """Print a line that ``verbose`` asks for, with the printer of the surroundings."""
+    """Print a line that ``verbose`` requests, with the current printer."""
     _print(line, _surroundings.get().printer)
 
 
 @contextmanager
 def part_of_fit(name: str, verbose: int) -> Iterator[None]:
-    """Within this context, prefix messages of a fit with the name of a part, and print them up to a level."""
+    """Within this context, prefix messages with the name of a part of the fit, and print them up to a level."""
     outer = _surroundings.get()
     inner = outer._replace(prefix=f"{outer.prefix}{name}: ", verbose=max(verbose, outer.verbose))
     with _within(inner):
@@ -63,9 +63,9 @@ def part_of_fit(name: str, verbose: int) -> Iterator[None]:
 
 @contextmanager
 def listening(listener: Callable[[str], object], printer: Callable[[str], object] | None = None) -> Iterator[None]:
-    """Call a function with each message of a fit within this context.
+    """Within this context, call ``listener`` with each message of a fit.
 
-    ``printer`` is called with the messages that ``verbose`` prints, instead of printing them.
+    Messages that ``verbose`` requests are passed to ``printer``, if it is given, instead of being printed.
     """
     with _within(_surroundings.get()._replace(listener=listener, printer=printer)):
         yield
@@ -81,7 +81,7 @@ def _print(line: str, printer: Callable[[str], object] | None) -> None:
 
 @contextmanager
 def _within(surroundings: _Surroundings) -> Iterator[None]:
-    """Set the surroundings within this context."""
+    """Replace the settings of the enclosing fit within this context."""
     token = _surroundings.set(surroundings)
     try:
         yield

@@ -16,12 +16,12 @@ __all__ = ["critical_difference", "friedman_test", "nemenyi_test", "ranks_of", "
 
 
 def with_ties(values: FloatArray) -> FloatArray:
-    """Round values to ten decimals, because means of equal numbers in another order may differ in the last bit."""
+    """Round values to ten decimals, because means of the same numbers in another order may differ in the last bit."""
     return values.round(10)
 
 
 def ranks_of(values: FloatArray) -> FloatArray:
-    """Return the ranks of learners on each data set, shape (n_datasets, n_learners): 1 for the smallest value."""
+    """Return the ranks (n_datasets, n_learners) of learners on each data set. Rank 1 is the smallest value."""
     from scipy.stats import rankdata
 
     found: FloatArray = rankdata(with_ties(values), axis=1)
@@ -31,9 +31,9 @@ def ranks_of(values: FloatArray) -> FloatArray:
 def friedman_test(values: FloatArray) -> tuple[float, float]:
     """Return Friedman's chi-squared, and the p-value of its correction by Iman and Davenport ([D], section 3.2.2).
 
-    Both are NaN for two learners, and if all learners are equal on each data set. The p-value is at least k! to the
-    power of 1 - n, the probability that random orders of the k learners agree on all n data sets. Without this limit,
-    it would be 0 for full agreement, even on two data sets.
+    Both are NaN for two learners, or if all learners are equal on each data set. The p-value is at least k! to the
+    power of 1 - n, which is the probability that random orders of k learners agree on all n data sets. Without this
+    lower bound, the p-value would be 0 for full agreement, even on two data sets.
     """
     from scipy.stats import f, friedmanchisquare
 
@@ -48,7 +48,7 @@ def friedman_test(values: FloatArray) -> tuple[float, float]:
 
 
 def critical_difference(n_datasets: int, n_learners: int, alpha: float) -> float:
-    """Return the difference of mean ranks that is significant in Nemenyi's test ([D], section 3.2.2)."""
+    """Return the smallest difference of mean ranks that is significant in Nemenyi's test ([D], section 3.2.2)."""
     from scipy.stats import studentized_range
 
     q = float(studentized_range.ppf(1.0 - alpha, n_learners, np.inf)) / np.sqrt(2.0)
@@ -56,7 +56,7 @@ def critical_difference(n_datasets: int, n_learners: int, alpha: float) -> float
 
 
 def nemenyi_test(values: FloatArray) -> FloatArray:
-    """Return the p-values of Nemenyi's test of all pairs, shape (n_learners, n_learners); raises ImportError."""
+    """Return the p-values (n_learners, n_learners) of Nemenyi's test for all pairs. It needs scikit-posthocs."""
     found: FloatArray = np.asarray(
         require_posthocs("Nemenyi's test").posthoc_nemenyi_friedman(with_ties(values)), float
     )

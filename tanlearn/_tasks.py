@@ -1,9 +1,9 @@
 """Independent tasks on joblib's active backend: in threads of this process, in other processes, or on a cluster.
 
 The input of a task has two parts: a possibly large part that many tasks share, such as the rows, and the task's own
-part. For other processes, the shared part is pickled once. joblib's Dask backend sends it to the cluster once, as it
-does with large arguments. loky pickles everything except arrays for each task. The shared part is therefore packed into
-arrays of bytes, and loky writes arrays above its ``max_nbytes`` to a file that all workers map.
+part. For other processes, the shared part is pickled once. joblib's Dask backend sends large arguments to the cluster
+only once. loky pickles all arguments for each task, but writes arrays above its ``max_nbytes`` to a file that all
+workers map. The shared part is therefore packed into arrays of bytes.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ __all__ = ["are_at_home", "as_completed", "dump", "in_order"]
 
 Result = TypeVar("Result")
 
-#: Alignment in bytes of the largest numbers in use.
+#: Alignment, in bytes, of the largest number type in use.
 _ALIGNMENT = 8
 
 
 def are_at_home() -> bool:
-    """Return whether tasks run in this process, that is, whether joblib's active backend shares its memory."""
+    """Return whether tasks run in this process, which is the case if joblib's active backend shares memory."""
     backend, _ = get_active_backend(prefer="threads")
     return bool(getattr(backend, "supports_sharedmem", False))
 
@@ -39,9 +39,10 @@ def as_completed(
 ) -> Generator[tuple[int, Result]]:
     """Call ``function(shared, *own)`` for each task (shared, own), and yield (task number, result) as results complete.
 
-    The shared object may be large and is the same in many tasks. All tasks are created first. Tasks in other processes
-    have one thread each. Closing the generator cancels tasks that have not started; joblib ends loky's workers, and
-    workers of a cluster finish their current task. Raises TypeError if an object cannot be sent to another process.
+    The shared object may be large and is the same object in many tasks. All tasks are created before the first one
+    starts. Tasks in other processes have one thread each. Closing the generator cancels tasks that have not started:
+    joblib stops loky's workers, and workers of a cluster finish their current task. Raises TypeError if an object
+    cannot be sent to another process.
     """
     todo = list(tasks)
     if are_at_home():
@@ -61,7 +62,7 @@ def as_completed(
             for result in results:  # noqa: UP028 (`yield from` would be the first to close them)
                 yield result
         finally:
-            with warnings.catch_warnings():  # joblib warns about results that are no longer awaited
+            with warnings.catch_warnings():  # joblib warns about results that are not retrieved
                 warnings.simplefilter("ignore", UserWarning)
                 results.close()
 
@@ -71,17 +72,17 @@ def in_order(
 ) -> list[Result]:
     """Call ``function(shared, *own)`` for each task (shared, own), and return the results in the order of the tasks.
 
-    Raises TypeError if something cannot be sent to another process.
+    Raises TypeError if an object cannot be sent to another process.
     """
     return [result for _, result in sorted(as_completed(function, tasks, n_jobs), key=lambda found: found[0])]
 
 
 def _results(calls: list[Any], n_jobs: int | None) -> Generator[Any]:
-    """Yield results as they complete, or at the end for backends without generators (multiprocessing, Ray).
+    """Yield results as they complete, or all at the end for backends without generators (multiprocessing, Ray).
 
-    Calls are dispatched when workers are free, so waiting calls stay in this process. Arrays mapped from files are
-    copy-on-write: kernels are compiled for writable arrays. For read-only arrays, they would be compiled again, which
-    takes seconds.
+    Calls are dispatched only when workers are free, so waiting calls stay in this process. Arrays are mapped from files
+    in copy-on-write mode, because kernels are compiled for writable arrays. For read-only arrays, kernels would be
+    compiled again, which takes seconds.
     """
     backend, _ = get_active_backend(prefer="threads")
     return_as = "generator_unordered" if getattr(backend, "supports_return_generator", False) else "list"
@@ -97,7 +98,7 @@ class _Packed:
         frame = dump(content, protocol=5, buffer_callback=lambda own: self.buffers.append(np.asarray(own.raw())))
         self.frame = np.frombuffer(frame, np.uint8)
 
-    def __sizeof__(self) -> int:  # joblib sends objects to a Dask cluster once for all tasks if they are large
+    def __sizeof__(self) -> int:  # joblib sends large objects to a Dask cluster only once
         return sum(buffer.nbytes for buffer in [self.frame, *self.buffers]) + 2**10
 
     def unpack(self) -> Any:
@@ -110,17 +111,17 @@ class _Packed:
 
 
 def dump(content: Any, **options: Any) -> bytes:
-    """Return a pickle. Raise TypeError if pickling fails, because joblib would wait forever for the task on Dask."""
+    """Pickle an object. Raise TypeError if that fails, because joblib would wait forever for such a task on Dask."""
     try:
-        import cloudpickle  # used by joblib 1.6 and by Dask
+        import cloudpickle  # a requirement of joblib 1.6 and of Dask
     except ImportError:
         from joblib.externals import cloudpickle
     try:
         dumped: bytes = cloudpickle.dumps(content, **options)
-    except Exception as error:  # objects may raise anything when they are pickled
+    except Exception as error:  # pickling an object may raise any error
         raise TypeError(
-            f"a task cannot be sent to another process: {error}. Remove callbacks and losses that hold locks, files "
-            f"or connections, or run tasks in this process: joblib.parallel_config(backend='threading')."
+            f"a task cannot be sent to another process: {error}. Remove callbacks and losses that contain locks, files "
+            "or connections, or run tasks in this process: joblib.parallel_config(backend='threading')."
         ) from error
     return dumped
 
@@ -131,7 +132,7 @@ def _numbered(number: int, function: Callable[..., Result], *arguments: Any) -> 
 
 
 def _unpacked(number: int, shared: _Packed, own: bytes) -> tuple[int, Any]:
-    """Run a task in another process without nested joblib workers (with Dask, these would be the whole cluster)."""
+    """Run a task in another process without nested joblib workers, which with Dask would be the whole cluster."""
     function, arguments = pickle.loads(own)
     with parallel_config(backend="threading", n_jobs=1):
         return number, function(shared.unpack(), *arguments)

@@ -20,5 +20,5 @@ def missing_code(dtype: Any) -> int:
 
 
 def codes_dtype(n_states: int) -> type[np.uint8] | type[np.uint16]:
-    """Return the smallest dtype for ``n_states`` codes (at most 65535) and the code of a missing value."""
+    """Return the smallest dtype that holds ``n_states`` codes (at most 65535) and the code of a missing value."""
     return np.uint8 if n_states <= missing_code(np.uint8) else np.uint16

@@ -1,4 +1,4 @@
-"""Compilation of the kernels of classifiers before they are needed."""
+"""Compilation of the kernels of classifiers before the kernels are needed."""
 
 from __future__ import annotations
 
@@ -25,17 +25,18 @@ _N_ROWS = 60
 
 
 def warmup(*learners: Any, progress: Callable[[int, int], Any] | None = None) -> None:
-    """Compile the kernels of learners and store them in Numba's cache, so that first fits are fast.
+    """Compile the kernels of learners and store them in Numba's cache, so that the first fits are fast.
 
-    Call it once after an installation, for example while building a container image. Run it as the same user and with
-    the same ``NUMBA_CACHE_DIR`` as later processes. Each learner is fitted to three small data sets (numbers, numbers
-    with missing values, integer categories) and predicts their classes. Some settings and column types need further
-    kernels, which are compiled when they are first used.
+    Call this function once after installation, for example while building a container image, as the same user and with
+    the same ``NUMBA_CACHE_DIR`` as in later processes. Each learner is fitted to three small data sets (numbers,
+    numbers with missing values, integer categories) and predicts their classes. Some settings and column types need
+    additional kernels, which are compiled when they are first used.
 
     Parameters
     ----------
     *learners : classifier
-        Unfitted classifiers, which are not changed. The default is one instance of each classifier of the package.
+        Unfitted classifiers, which are not modified. By default, the kernels of all classifiers of the package are
+        compiled.
     progress : callable, optional
         Function that is called with the number of finished fits, starting at 0, and the total number of fits.
 
@@ -64,7 +65,7 @@ def warmup(*learners: Any, progress: Callable[[int, int], Any] | None = None) ->
     tables = _tables()
     n_fits, n_done = len(chosen) * len(tables), 0
     with compile_always(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of small tables
+        warnings.simplefilter("ignore")  # warnings about small data sets
         warnings.filterwarnings("default", "compiled kernels cannot be stored")
         for learner in chosen:
             for X, y in tables:
@@ -77,7 +78,7 @@ def warmup(*learners: Any, progress: Callable[[int, int], Any] | None = None) ->
 
 
 def _tables() -> list[tuple[AnyArray, AnyArray]]:
-    """Return features and classes of small tables."""
+    """Return the features and classes of three small data sets."""
     rng = np.random.default_rng(0)
     y = np.arange(_N_ROWS) % 3
     numbers = y[:, np.newaxis] + rng.normal(size=(_N_ROWS, 4))

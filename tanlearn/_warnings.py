@@ -1,4 +1,4 @@
-"""Warnings that are attributed to the user's line of code, wherever in the library they are issued."""
+"""Warnings that refer to the user's line of code, wherever in the library they are issued."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 __all__ = ["subject_of_warnings", "warn"]
 
-# Packages whose frames may be between the line of the user and a warning: the library, and packages that call it.
+# Packages whose frames may lie between the user's line and the warning: the library, and packages that call it.
 _INNER = frozenset(("tanlearn", "sklearn", "joblib", "dask", "distributed", "contextlib", "threading", "concurrent"))
 
 #: Prefix of all warnings, such as the name of a data set.
@@ -28,9 +28,9 @@ def subject_of_warnings(subject: str) -> Iterator[None]:
 
 
 def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning attributed to the first caller outside of the library.
+    """Issue a warning that refers to the first caller outside of the library.
 
-    In a thread that the library started, no frame belongs to the user, so the outermost frame is used.
+    In a thread that the library started, no frame belongs to the user. The warning then refers to the outermost frame.
     """
     if isinstance(message, str):
         message = f"{_SUBJECT.get()}{message}"

@@ -1,6 +1,6 @@
 """Checks of your own losses and learners: interface, gradient, randomness and weights.
 
-They correspond to ``sklearn.utils.estimator_checks`` for estimators, and call the object with small random data. An
+The checks call the object with small random data, as ``sklearn.utils.estimator_checks`` does with estimators. An
 ``AssertionError`` states the expected result, the actual result and the remedy.
 """
 
@@ -23,26 +23,26 @@ from tanlearn.training.losses import require_loss
 
 __all__ = ["check_learner", "check_loss"]
 
-#: Numbers of rows and of values per feature of the data for checking learners.
+#: Number of rows, and numbers of values of the features, in the data for checking learners.
 N_ROWS, N_STATES, N_CLASSES = 120, (2, 3, 2, 4, 2), 3
-#: Step of the finite differences, and their largest allowed error. A central difference in float64 has an error of
-#: about 1e-9.
+#: Step of the finite differences, and the largest allowed error. A central difference in float64 has an error of about
+#: 1e-9.
 _STEP, _TOLERANCE = 1e-5, 1e-5
 #: Fraction of derivatives that may differ, because a step may cross a kink of a piecewise loss.
 _MAX_KINKS = 0.05
 
 
 def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
-    """Check your own loss: shapes, dtypes, independent rows, and the gradient by finite differences.
+    """Check your own loss: shapes, dtypes, independence of rows, and the gradient against finite differences.
 
     Parameters
     ----------
     loss : object
         Object with the method ``value_and_gradient(scores, y)`` (see :class:`tanlearn.training.losses.Loss`).
     n_classes : int, default=3
-        Number of classes, at least 2. If the loss is made for a certain number of classes, pass this number.
+        Number of classes, at least 2. If the loss works only for a certain number of classes, pass this number.
     random_state : int, default=0
-        Seed of the random scores.
+        Seed for the random scores.
 
     Raises
     ------
@@ -51,9 +51,9 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     ValueError
         If ``n_classes`` is below 2.
     AssertionError
-        If the loss does not return two arrays of the right shapes, changes its arguments, returns nan, is not
-        reproducible, or mixes rows, or if its gradient is wrong. The message states if the gradient has the opposite
-        sign, or is a multiple of the right gradient.
+        If the loss does not return two arrays of the right shapes, modifies its arguments, returns nan, is not
+        reproducible, or mixes rows, or if its gradient is wrong. The message states whether the gradient has the wrong
+        sign or a wrong factor.
 
     Examples
     --------
@@ -84,8 +84,8 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
         values, gradient = evaluate(scores, y)
     except (IndexError, ValueError) as error:
         raise AssertionError(
-            f"{name} fails for {n_classes} classes: {error}. If the loss is made for another number of classes, "
-            f"pass this number as n_classes."
+            f"{name} fails for {n_classes} classes: {error}. If the loss works only for another number of classes, "
+            "pass that number as n_classes."
         ) from error
     is_finite = np.isfinite(values) & np.isfinite(gradient).all(axis=1)
     _expect(
@@ -107,7 +107,7 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     )
     _check_gradient(name, lambda rows: evaluate(rows, y)[0], scores, gradient)
     impossible = scores.copy()
-    impossible[np.arange(40), (y + 1) % n_classes] = -np.inf  # a class that is not the true one
+    impossible[np.arange(40), (y + 1) % n_classes] = -np.inf  # a class other than the true one
     found = evaluate(impossible, y)
     _expect(
         not np.isnan(found[0]).any() and not np.isnan(found[1]).any(),
@@ -123,7 +123,7 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
 
 
 def _loss_of(loss: Any, name: str, scores: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return losses and gradient of copies of the arguments, after checks of their types and shapes."""
+    """Call the loss with copies of the arguments, check types and shapes of the results, and return the results."""
     own_scores, own_y = scores.copy(), y.copy()
     returned = loss.value_and_gradient(own_scores, own_y)
     _expect(
@@ -161,7 +161,7 @@ def _loss_of(loss: Any, name: str, scores: FloatArray, y: IntArray) -> tuple[Flo
 def _check_gradient(
     name: str, values_of: Callable[[FloatArray], FloatArray], scores: FloatArray, gradient: FloatArray
 ) -> None:
-    """Compare the gradient with central differences of all rows at once, because rows are independent."""
+    """Compare the gradient with central differences, computed for all rows at once, because rows are independent."""
     expected = np.empty_like(scores)
     for c in range(scores.shape[1]):
         step = np.zeros(scores.shape[1])
@@ -200,20 +200,20 @@ def check_learner(learner: Any, *, random_state: int = 0) -> None:
     Parameters
     ----------
     learner : object
-        Structure learner, with the method ``learn(data, rng)``, or parameter learner, with ``fit(structure, data,
-        rng)`` (see :class:`~tanlearn.parameters.parameter_learner.ParameterLearner`).
+        Structure learner, with the method ``learn(data, rng)``, or parameter learner, with the method ``fit(structure,
+        data, rng)`` (see :class:`~tanlearn.parameters.parameter_learner.ParameterLearner`).
     random_state : int, default=0
-        Seed of the data and of the generators passed to the learner.
+        Seed for the data, and for the random generators that are passed to the learner.
 
     Raises
     ------
     TypeError
         If the learner is a class, or has neither method.
     AssertionError
-        If the learner returns an object of a wrong type or a network of other features, changes the data, or returns a
-        different result for the same seed. If its CPTs contain nan or do not sum to one, if its ``from_counts``
-        disagrees with ``learn`` or ``fit``, or if its ``history_`` has a wrong format. If the learner is deterministic,
-        but rows of weight 0 change the result.
+        If the learner returns an object of a wrong type or a network with a wrong number of features, modifies the
+        data, or returns different results for the same seed. Also if its CPTs contain nan or do not sum to one, if its
+        ``from_counts`` disagrees with ``learn`` or ``fit``, if its ``history_`` has a wrong format, or if the learner
+        is deterministic, but rows of weight 0 change the result.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def check_learner(learner: Any, *, random_state: int = 0) -> None:
 
 
 def _random_rows(seed: int) -> EncodedData:
-    """Return complete rows with weights 0, 1 and 2, in which features depend on the class and on each other."""
+    """Return rows with weights 0, 1 and 2, without missing values. Features depend on the class and on each other."""
     rng = np.random.default_rng(seed)
     y = rng.integers(0, N_CLASSES, N_ROWS)
     codes = np.stack([(y * rng.integers(0, 2, N_ROWS) + rng.integers(0, n, N_ROWS)) % n for n in N_STATES], axis=1)
@@ -262,7 +262,7 @@ def _random_rows(seed: int) -> EncodedData:
 
 
 def _unchanged(learner: Any, method: str, kind: str, data: EncodedData, *arguments: Any) -> Any:
-    """Return the result of a method for a copy of the rows. Fail if the method changes the copy."""
+    """Return the result of a method for a copy of the rows. Fail if the method modifies the copy."""
     own = data.take(np.arange(data.n_samples))
     result = getattr(learner, method)(*arguments[:-1], own, arguments[-1])
     is_same = all(np.array_equal(getattr(own, name), getattr(data, name)) for name in ("codes", "y", "weights"))
@@ -271,7 +271,7 @@ def _unchanged(learner: Any, method: str, kind: str, data: EncodedData, *argumen
 
 
 def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: int) -> None:
-    """Try a structure learner on rows, on the same rows again, and without rows of weight 0."""
+    """Try a structure learner on rows, on the same rows again, and on the rows of nonzero weight."""
 
     def learn(rows: EncodedData, own_seed: int = seed) -> Structure:
         found = _unchanged(learner, "learn", kind, rows, np.random.default_rng(own_seed))
@@ -285,7 +285,7 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
         )
         _expect(
             found.n_features == rows.n_features,
-            f"{kind}.learn must return a structure of {rows.n_features} features, like the rows, got "
+            f"{kind}.learn must return a structure with {rows.n_features} features, like the rows, got "
             f"{found.n_features}.",
         )
         return found
@@ -294,7 +294,7 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
     for other in (seed, seed + 1):
         with _other_global_seed(other):
             _expect(learn(data) == structure, _not_reproducible(f"{kind}.learn"))
-    if learn(data, seed + 1) == structure:  # other rows would change the random numbers of a random learner
+    if learn(data, seed + 1) == structure:  # leaving out rows would change the random numbers of a random learner
         present = data.present()
         _expect(learn(present) == structure, _ignores_weights(f"{kind}.learn"))
     if needs_of(learner) == "pairs":
@@ -310,7 +310,7 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
 
 
 def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: int) -> None:
-    """Try a parameter learner on rows of a fixed structure, and read its CPTs from the log joint of all rows."""
+    """Try a parameter learner with a fixed structure, and compare CPTs by the log joint of all possible rows."""
     structure = Structure([-1, 0, 0, 2, -1])
     every = np.array(list(itertools.product(*map(range, N_STATES))))
     codes = EncodedData.from_codes(every, np.zeros(len(every), int), n_states=N_STATES, n_classes=N_CLASSES).codes
@@ -319,7 +319,7 @@ def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: i
         found: FloatArray = log_joint(tables, structure, codes)
         _expect(
             found.shape == (len(every), N_CLASSES),
-            f"{kind}.fit must return CPTs of {N_CLASSES} classes, like the data, got {found.shape[1]}.",
+            f"{kind}.fit must return CPTs for {N_CLASSES} classes, like the data, got {found.shape[1]}.",
         )
         _expect(not np.isnan(found).any(), f"{kind}.fit must return CPTs without nan. Use -inf for the logarithm of 0.")
         return found
@@ -361,7 +361,7 @@ def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: i
 
 
 def _check_history(learner: Any, kind: str) -> None:
-    """Check the records of a search or training, if the learner stores them."""
+    """Check the history of a search or training, if the learner stores it."""
     history = getattr(learner, "history_", [])
     for k, entry in enumerate(history):
         missing = [name for name in ("step", "score", "n_evaluations", "seconds") if not hasattr(entry, name)]
@@ -376,7 +376,7 @@ def _check_history(learner: Any, kind: str) -> None:
 
 
 def _not_reproducible(what: str) -> str:
-    """Return the message for a result that depends on more than data and seed."""
+    """Return the message for a result that is not determined by data and seed."""
     return (
         f"{what} returns a different result for the same data and seed. Take all random numbers from rng, and set "
         f"fitted attributes anew in each call."
@@ -389,14 +389,14 @@ def _ignores_weights(what: str) -> str:
 
 
 def _expect(is_met: bool, message: str) -> None:
-    """Raise AssertionError unless a condition is met. Unlike ``assert``, it also works under ``python -O``."""
+    """Raise AssertionError unless a condition is met, even under ``python -O``, which skips ``assert`` statements."""
     if not is_met:
         raise AssertionError(message)
 
 
 @contextmanager
 def _other_global_seed(seed: int) -> Iterator[None]:
-    """Reseed NumPy's global generator within this context, so that a learner that uses it is not reproducible."""
+    """Reseed NumPy's global generator within this context. A learner that uses it is then not reproducible."""
     state = np.random.get_state()  # noqa: NPY002
     np.random.seed(seed)  # noqa: NPY002
     try:

@@ -114,7 +114,7 @@ def test_losses_of_another_number_of_classes_are_told_how():
             return weight * loss, weight[:, np.newaxis] * d_scores
 
     check_loss(Costs(), n_classes=2)
-    with pytest.raises(AssertionError, match=r"fails for 3 classes: .* pass this number as n_classes"):
+    with pytest.raises(AssertionError, match=r"fails for 3 classes: .* pass that number as n_classes"):
         check_loss(Costs())
     with pytest.raises(ValueError, match="n_classes must be at least 2, got 1"):
         check_loss(Costs(), n_classes=1)

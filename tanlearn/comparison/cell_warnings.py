@@ -1,4 +1,4 @@
-"""Warnings of cells, which name the data set and the fold and are issued once for all cells."""
+"""Warnings during cells. Each kind of warning is issued once for all cells, and names the data set and the fold."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ __all__ = ["about_cell", "each_warning_once"]
 
 
 class _Caught(NamedTuple):
-    """Warning, sorted by data set (-1 for none), repeat and fold."""
+    """Warning that can be sorted by data set (-1 for none), repeat and fold."""
 
     dataset: int
     repeat: int
     fold: int
-    words: str  # without data set and fold, up to the first number or name
+    words: str  # message without data set and fold, up to the first number or name
     message: warnings.WarningMessage
 
 
 def about_cell(cell: CellResult) -> contextlib.AbstractContextManager[None]:
-    """Prefix the warnings of the library with the data set and the fold of a cell."""
+    """Prefix warnings of the library with the data set and the fold of a cell."""
     return subject_of_warnings(f"{cell.dataset} (repeat {cell.repeat}, fold {cell.fold}): ")
 
 
 @contextlib.contextmanager
 def each_warning_once(datasets: Sequence[str]) -> Iterator[None]:
-    """Collect warnings, and issue one of each kind at the end, even after an error.
+    """Collect warnings within this context, and issue one of each kind at the end, even after an error.
 
-    All learners read the same data and would otherwise repeat the same warnings in all folds. The first warning by data
-    set, repeat and fold is issued, regardless of the order in which threads warn. It names the other data sets.
+    All learners read the same data and would otherwise repeat the same warnings in all folds. Of each kind, the first
+    warning in the order of data sets, repeats and folds is issued, regardless of the order in which threads warn. The
+    message also lists the other data sets with such a warning.
     """
     caught: list[warnings.WarningMessage] = []
     try:
@@ -63,6 +64,6 @@ def _read(one: warnings.WarningMessage, datasets: Sequence[str]) -> _Caught:
 
 
 def _issue(one: warnings.WarningMessage, more: str) -> None:
-    """Issue a warning again, with an added text."""
+    """Issue a warning again, with additional text."""
     message = f"{one.message}{more}" if more else one.message
     warnings.warn_explicit(message, one.category, one.filename, one.lineno)

@@ -1,7 +1,7 @@
 """One cell of a comparison: a learner is fitted and measured on one split of a data set.
 
-Compilation is excluded from the times. Before its first timed fit on a data set, each learner is fitted to a few rows
-for two epochs and predicts them.
+Compilation is excluded from the times. Before the first timed fit on a data set, each learner is fitted to a few rows
+for two epochs, and predicts these rows.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tanlearn.sources.datasets import Dataset
 
 __all__ = ["RunSettings", "reason", "run_cell", "warm_up"]
 
-#: Rows per class and epochs of the warm-up fit.
+#: Number of rows per class, and number of epochs, of the warm-up fit.
 WARM_ROWS, WARM_EPOCHS = 10, 2
-#: Number of timed predictions. The fastest one counts, because other processes can only slow a prediction down.
-#: Predictions that take more than a second are not repeated.
+#: Number of timed calls of ``predict``. The fastest call is reported, because other processes can only slow a call
+#: down. Calls that take more than a second are not repeated.
 N_PREDICTIONS, LONG_PREDICTION = 3, 1.0
 
 
@@ -44,18 +44,18 @@ class RunSettings:
 
     @property
     def is_over(self) -> bool:
-        """True once the deadline has passed."""
+        """Whether the deadline has passed."""
         return time.time() >= self.deadline
 
     def make(self, learner: Learner, dataset: Dataset, seed: int, *, is_short: bool = False) -> Any:
-        """Return an unfitted classifier; ``is_short`` limits its epochs for the warm-up."""
+        """Return an unfitted classifier. With ``is_short``, its epochs are limited for the warm-up."""
         encoder = TableEncoder(discrete_features=dataset.discrete_features, n_jobs=self.n_jobs)
         n_epochs = WARM_EPOCHS if is_short and self.n_epochs is not None else self.n_epochs
         return learner.make(random_state=seed, n_epochs=n_epochs, n_jobs=self.n_jobs, encoder=encoder)
 
 
 def warm_up(settings: RunSettings, learner: Learner, table: SplitData) -> None:
-    """Compile the kernels of a learner or load them from Numba's cache; errors are left to the actual fit."""
+    """Compile the kernels of a learner, or load them from Numba's cache. Errors are raised later, by the actual fit."""
     with contextlib.suppress(Exception), warnings.catch_warnings(), compile_always():
         warnings.simplefilter("ignore")
         warnings.filterwarnings("default", "compiled kernels cannot be stored")
@@ -73,9 +73,9 @@ def run_cell(
     settings: RunSettings,
     report: Callable[[CellResult, float], Any] | None = None,
 ) -> CellResult | None:
-    """Return a cell with its measures or the reason of its failure, or None after the deadline.
+    """Run a cell. Return it with its measures or the reason for its failure, or return None after the deadline.
 
-    ``report`` is called with the finished fraction of a gradient training.
+    During gradient training, ``report`` is called with the finished fraction.
     """
     if settings.is_over:
         return None
@@ -92,7 +92,7 @@ def run_cell(
 
 @dataclass(frozen=True)
 class _EpochProgress:
-    """Callback of a gradient training that reports the progress and never stops the training."""
+    """Callback for gradient training that reports the progress and never stops the training."""
 
     cell: CellResult
     report: Callable[[CellResult, float], Any]
@@ -129,11 +129,11 @@ def _measures(estimator: Any, table: SplitData, train: IntArray, test: IntArray)
 
 
 def _log_probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray | None:
-    """Return log-probabilities of all classes of the data set (n_rows, n_classes), or None without probabilities.
+    """Return the log-probabilities (n_rows, n_classes) of all classes of the data set, or None without probabilities.
 
-    A class without training rows has probability 0, and 0 counts as the smallest positive float.
+    A class without training rows has probability 0. The smallest positive float replaces all probabilities of 0.
     """
-    with np.errstate(divide="ignore"):  # forests of scikit-learn take the logarithm of 0
+    with np.errstate(divide="ignore"):  # random forests of scikit-learn compute the logarithm of 0
         if hasattr(estimator, "predict_log_proba"):
             found = np.asarray(estimator.predict_log_proba(X), np.float64)
         elif hasattr(estimator, "predict_proba"):
@@ -142,14 +142,14 @@ def _log_probabilities(estimator: Any, X: Any, classes: AnyArray) -> FloatArray 
             return None
     if np.isnan(found).any():
         row = int(np.isnan(found).any(axis=1).argmax())
-        raise ValueError(f"probabilities must be numbers, but test row {row} has NaN.")
+        raise ValueError(f"probabilities must be numbers, but those of test row {row} contain NaN.")
     log_p = np.full((len(found), len(classes)), -np.inf)
     log_p[:, np.searchsorted(classes, estimator.classes_)] = found
     return log_p.clip(np.log(np.finfo(np.float64).tiny), 0.0)
 
 
 def _probability_measures(log_p: FloatArray | None, y: IntArray) -> dict[str, float | None]:
-    """Return log loss, Brier score and AUC of log-probabilities (n_rows, n_classes) and class codes (n_rows,)."""
+    """Return log loss, Brier score and AUC for log-probabilities (n_rows, n_classes) and class codes (n_rows,)."""
     if log_p is None:
         return {}
     from sklearn.metrics import roc_auc_score  # the import takes 0.3 s
@@ -166,7 +166,7 @@ def _probability_measures(log_p: FloatArray | None, y: IntArray) -> dict[str, fl
 
 
 def _model_measures(estimator: Any) -> dict[str, Any]:
-    """Return the size of a fitted model and the effort of its training, as far as the estimator has them."""
+    """Return the size of a fitted model and the effort of its training, as far as the estimator reports them."""
     structure = getattr(estimator, "structure_", None)
     histories = estimator.learning_history() if hasattr(estimator, "learning_history") else {}
     search = histories.get("structure") or histories.get("training")
@@ -182,7 +182,7 @@ def _model_measures(estimator: Any) -> dict[str, Any]:
 
 
 def _n_evaluations(estimator: Any, history: Any) -> int | None:
-    """Return the number of structures that a search scored, or of epochs of a training."""
+    """Return the number of structures that a search has scored, or the number of training epochs."""
     search = getattr(estimator, "structure_learner_", estimator)
     counted = getattr(search, "n_evaluations_", None)
     if counted is None and history:

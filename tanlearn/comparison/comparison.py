@@ -1,4 +1,4 @@
-"""Results of a comparison, with tests of the differences between learners."""
+"""Results of a comparison, with tests for differences between learners."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Comparison(StoredCells):
     """
 
     def paired(self, reference: str, measure: str = "error") -> list[PairedTest]:
-        """Compare all learners with one learner on each data set, by the corrected resampled t-test.
+        """Compare all learners with one learner on each data set, with the corrected resampled t-test.
 
         The t-test of Nadeau and Bengio (2003) takes the overlap of the training sets into account: with J splits, the
         variance of the mean difference is (1/J + n_test/n_train) times the variance of the differences.
@@ -68,8 +68,8 @@ class Comparison(StoredCells):
         Returns
         -------
         list of PairedTest
-            One test per data set and learner. Data sets on which the pair has fewer than two common splits are left
-            out.
+            One test per data set and learner. Data sets on which the two learners have fewer than two common splits are
+            left out.
 
         Raises
         ------
@@ -98,10 +98,10 @@ class Comparison(StoredCells):
         return found
 
     def best(self, measure: str = "error", alpha: float = 0.05) -> dict[str, list[str]]:
-        """Find the learners that are not significantly worse than the best one on each data set.
+        """Find the learners that are not significantly worse than the best learner, on each data set.
 
-        The learner with the best mean is compared with every other learner by the corrected resampled t-test, with
-        Holm's correction.
+        The learner with the best mean is compared with every other learner by the corrected resampled t-test. The
+        p-values are corrected by Holm's method.
 
         Parameters
         ----------
@@ -113,8 +113,8 @@ class Comparison(StoredCells):
         Returns
         -------
         dict of str to list of str
-            Names of these learners by data set, with the best mean first. With a single split, the dict is empty,
-            because a test is not possible.
+            For each data set, the names of these learners, starting with the best mean. The list is empty for a data
+            set with a single split, because no test is possible.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class Comparison(StoredCells):
         return found
 
     def signed_ranks(self, reference: str, measure: str = "error") -> list[SignedRanksTest]:
-        """Compare all learners with one learner over the data sets, by Wilcoxon's signed-rank test.
+        """Compare all learners with one learner over the data sets, with Wilcoxon's signed-rank test.
 
         The p-values are computed by :func:`scipy.stats.wilcoxon` and corrected by Holm's method (Demsar 2006).
 
@@ -156,7 +156,7 @@ class Comparison(StoredCells):
         Returns
         -------
         list of SignedRanksTest
-            One test per learner. Learners without a common data set with the reference are left out.
+            One test per learner. A learner is left out if it shares no complete data set with the reference.
 
         Raises
         ------
@@ -179,8 +179,9 @@ class Comparison(StoredCells):
     def equivalence(self, reference: str, rope: float | None = None, measure: str = "error") -> list[EquivalenceTest]:
         """Compute the probabilities that learners are better than, equal to, or worse than one learner.
 
-        The probabilities are for a new data set, by the Bayesian signed-ranks test of baycomp (Benavoli et al. 2017).
-        With fewer than six data sets, these probabilities are far too close to 0 and 1, and reports leave them out.
+        The probabilities are for a new data set. They are computed by the Bayesian signed-ranks test of baycomp
+        (Benavoli et al. 2017). With fewer than six data sets, the probabilities are far too close to 0 and 1, and
+        reports leave them out.
 
         Parameters
         ----------
@@ -188,14 +189,14 @@ class Comparison(StoredCells):
             Name of the learner with which all others are compared.
         rope : float, optional
             Largest difference that counts as equal, in units of the measure. The default is one percentage point for
-            errors, 0.01 for log loss, Brier score and AUC, and 0 for times and sizes.
+            errors; 0.01 for log loss, Brier score and AUC; and 0 for times and sizes.
         measure : str, default="error"
             Field of :class:`~tanlearn.comparison.CellResult`.
 
         Returns
         -------
         list of EquivalenceTest
-            One test per learner. Learners without a common data set with the reference are left out.
+            One test per learner. A learner is left out if it shares no complete data set with the reference.
 
         Raises
         ------
@@ -220,7 +221,7 @@ class Comparison(StoredCells):
         return found
 
     def ranks(self, measure: str = "error", alpha: float = 0.05) -> Ranks:
-        """Rank the learners over the data sets, with the tests of Friedman and Nemenyi.
+        """Rank the learners over the data sets, with Friedman's and Nemenyi's tests.
 
         Parameters
         ----------
@@ -236,8 +237,8 @@ class Comparison(StoredCells):
         Raises
         ------
         ValueError
-            If fewer than two learners are complete on any data set, or if there are fewer than two data sets on which
-            all of these learners are complete.
+            If fewer than two learners are complete on at least one data set, or if these learners are all complete on
+            fewer than two data sets.
 
         Examples
         --------
@@ -272,16 +273,16 @@ class Comparison(StoredCells):
         )
 
     def win_tie_loss(self, measure: str = "error", alpha: float | None = 0.05) -> WinTieLoss:
-        """Count the data sets on which learners win, tie and lose against each other.
+        """Count wins, ties and losses of learners against each other over the data sets.
 
         Parameters
         ----------
         measure : str, default="error"
             Field of :class:`~tanlearn.comparison.CellResult`.
         alpha : float or None, default=0.05
-            Significance level of the t-test of each data set (see :meth:`paired`), after Holm's correction for all
-            learners that are compared with the learner of the column. Data sets with a single split are ties. With
-            None, means are compared without a test.
+            Significance level of the t-test on each data set (see :meth:`paired`), after Holm's correction for all
+            learners that are compared with the learner of the column. Data sets with a single split are ties. If None,
+            means are compared without a test.
 
         Returns
         -------
@@ -325,7 +326,7 @@ class Comparison(StoredCells):
         rope: float | None = None,
         format: str = "markdown",
     ) -> str:
-        """Write a report with tables of means, tests on single data sets and over all data sets, and costs.
+        """Write a report with a table of means, tests on single data sets and over all data sets, and costs.
 
         Parameters
         ----------
@@ -339,9 +340,9 @@ class Comparison(StoredCells):
             Largest difference that counts as equal in the Bayesian test, in units of the measure (see
             :meth:`equivalence`).
         format : {"markdown", "latex", "csv"}, default="markdown"
-            Markdown, LaTeX tables for the package booktabs, or comma-separated values. Comma-separated values have one
-            row per data set and learner with the mean, the standard deviation, whether the learner is among the best,
-            and the difference from the reference with the fields of :class:`~tanlearn.comparison.PairedTest`.
+            Markdown, LaTeX tables for the package booktabs, or comma-separated values. The latter have one row per data
+            set and learner, with the mean, the standard deviation, whether the learner is among the best, and the
+            fields of the :class:`~tanlearn.comparison.PairedTest` against the reference.
 
         Returns
         -------
@@ -369,13 +370,13 @@ class Comparison(StoredCells):
         return write_report(self, find_measure(measure), reference, alpha, rope, format)
 
     def _test(self, dataset: str, differences: FloatArray) -> tuple[float, float]:
-        """Return the p-value and the half width of the interval of differences over splits; NaN if there is no test."""
+        """Return the p-value and the half width of the interval for differences over splits, or NaN without a test."""
         cells = self._of[dataset]
         test_share = sum(cell.n_test for cell in cells) / sum(cell.n_train for cell in cells)
         return corrected_t_test(differences[~np.isnan(differences)], test_share)
 
     def _differences(self, reference: str, measure: str) -> list[tuple[str, FloatArray]]:
-        """Return by learner the differences to the reference on the data sets on which both are complete."""
+        """Return, for each learner, the differences from the reference on the data sets on which both are complete."""
         base, means = self._number(reference), self.mean(measure)
         found = [(learner, means[:, i] - means[:, base]) for i, learner in enumerate(self.learners) if i != base]
         return [(learner, own[~np.isnan(own)]) for learner, own in found if not np.isnan(own).all()]

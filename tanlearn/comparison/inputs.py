@@ -1,4 +1,4 @@
-"""Data sets and learners that users pass to a comparison: names, files, arrays, frames and estimators."""
+"""Conversion of the data sets and learners of a comparison: names, files, arrays, frames and estimators."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ __all__ = ["data_digest", "learner_digest", "named_datasets", "named_learners", 
 
 #: Parameters of a learner that do not change its models.
 _IRRELEVANT = ("n_jobs", "verbose")
-#: Hexadecimal digits of digests.
+#: Number of hexadecimal digits of digests.
 _DIGITS = 16
 
 
 def named_datasets(datasets: Any) -> list[Dataset]:
-    """Return data sets with distinct names; a dict gives the names."""
+    """Return data sets with distinct names. The keys of a dict are names."""
     if isinstance(datasets, dict):
         found = [replace(_dataset(one, str(name)), name=str(name)) for name, one in datasets.items()]
     elif isinstance(datasets, list):
@@ -35,15 +35,13 @@ def named_datasets(datasets: Any) -> list[Dataset]:
     else:
         found = [_dataset(datasets, "data")]
     if not found:
-        raise ValueError(
-            "a comparison needs at least one data set, got none. Pass for example the name of a data set such as iris."
-        )
+        raise ValueError("a comparison needs at least one data set, got none. Pass for example datasets='iris'.")
     _check_distinct("data sets", (dataset.name for dataset in found))
     return found
 
 
 def _dataset(source: Any, name: str) -> Dataset:
-    """Return one data set; ``name`` is for arrays and frames."""
+    """Return one data set. ``name`` is used only for arrays and frames."""
     if isinstance(source, Dataset):
         return source
     if isinstance(source, (str, Path)):
@@ -82,7 +80,7 @@ def _as_array(rows: Any) -> AnyArray:
 
 
 def data_digest(dataset: Dataset) -> str:
-    """Return a hexadecimal digest of all values, classes, names of columns and predefined splits."""
+    """Return a hexadecimal digest of all values, classes, column names and predefined splits."""
     X = dataset.X
     columns = [X.iloc[:, j].to_numpy() for j in range(X.shape[1])] if hasattr(X, "iloc") else [X]
     columns = [column if column.dtype.kind in "biufUSM" else column.astype(str) for column in columns]
@@ -92,7 +90,7 @@ def data_digest(dataset: Dataset) -> str:
 
 
 def named_learners(learners: Any) -> list[Learner]:
-    """Return entries of learners with distinct names; a dict gives the names."""
+    """Return learners with distinct names. The keys of a dict are names."""
     if isinstance(learners, dict):
         found = [replace(_entry(learner, str(name)), name=str(name)) for name, learner in learners.items()]
     else:
@@ -105,7 +103,7 @@ def named_learners(learners: Any) -> list[Learner]:
 
 
 def _entry(learner: Any, name: str) -> Learner:
-    """Return the entry of a learner; ``name`` is for estimators."""
+    """Return one learner. ``name`` is used only for estimators."""
     if isinstance(learner, str):
         return find_learner(learner)
     if isinstance(learner, Learner):
@@ -130,8 +128,8 @@ def _entry(learner: Any, name: str) -> Learner:
 class _Copies:
     """Factory of unfitted copies of an estimator.
 
-    A ``random_state`` of None becomes the seed, and an ``n_jobs`` or ``encoder`` of None becomes the value of the
-    comparison.
+    In a copy, the seed replaces a ``random_state`` of None, and the values of the comparison replace an ``n_jobs`` or
+    ``encoder`` of None.
     """
 
     estimator: Any
@@ -148,7 +146,7 @@ class _Copies:
 
 
 def settings_of(learner: Learner, n_epochs: int | None) -> str:
-    """Return the non-default settings of a learner in one line, or an empty string if it cannot be created."""
+    """Return the non-default settings of a learner in one line, or an empty string if the learner cannot be created."""
     try:
         made: Any = learner.make(random_state=None, n_epochs=n_epochs)
     except Exception:  # the cells report it

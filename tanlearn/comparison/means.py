@@ -1,4 +1,4 @@
-"""Means of a learner over the cells of a data set."""
+"""Means of the results of a learner over the cells of a data set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["MeanResult", "mean_result"]
 
 @dataclass(frozen=True)
 class MeanResult:
-    """Means of a learner over the finished cells of a data set, or the reason of its failure.
+    """Means of the results of a learner over the finished cells of a data set, or the reason for its failure.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class MeanResult:
     n_folds : int
         Number of finished cells.
     n_train, n_test : int
-        Numbers of training and test rows of the first cell.
+        Numbers of training and test rows in the first cell.
     test_error : float or None
         Percentage of misclassified test rows, or None if the learner has failed in a cell.
     test_error_std : float or None
@@ -38,7 +38,7 @@ class MeanResult:
     predict_microseconds : float or None
         Wall-clock time of ``predict`` per test row, including encoding.
     failure : str or None
-        Reason of the first failure.
+        Reason for the first failure.
 
     Examples
     --------

@@ -29,15 +29,15 @@ DEFAULT_FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class SplitData:
-    """Data set with its splits, which all its cells share."""
+    """Data set with its splits, shared by all cells of the data set."""
 
     dataset: Dataset
-    splits: Sequence[Sequence[Split]] = field(repr=False)  # for each repeat, the row numbers of each fold
+    splits: Sequence[Sequence[Split]] = field(repr=False)  # for each repeat, the training and test rows of each fold
     classes: AnyArray  # (n_classes,) sorted
 
 
 def split_data(datasets: Sequence[Dataset], n_folds: int | None, n_repeats: int, random_state: int) -> list[SplitData]:
-    """Draw the splits of all repeats; data sets with predefined splits keep them, in a single repeat."""
+    """Draw the splits of all repeats. Data sets with predefined splits keep these splits, and have a single repeat."""
     if n_repeats < 1:
         raise ValueError(
             f"n_repeats must be an integer of at least 1, got {n_repeats!r}. Pass 1 for a single cross-validation."
@@ -86,7 +86,9 @@ def check_folds(y: AnyArray, n_folds: int | None) -> None:
                 f"every class needs at least two rows, but {rare}. Remove the class, collect more rows, or use folds."
             )
     elif most < n_folds:
-        raise ValueError(f"at least one class must have {n_folds} rows for {n_folds} folds. Use at most {most} folds.")
+        raise ValueError(
+            f"at least one class must have {n_folds} rows or more for {n_folds} folds. Use at most {most} folds."
+        )
     elif sizes[least] < n_folds:
         warn(
             f"{rare}, so some of the {n_folds} folds have no test row of this class. Use fewer folds or more rows.",
@@ -102,9 +104,9 @@ def plan(
     *,
     is_stored: bool,
 ) -> list[CellResult]:
-    """Return all cells, without measures, by data set, learner, repeat and fold.
+    """Return all cells, without measures, in the order of data sets, learners, repeats and folds.
 
-    If results are stored, it must be possible to recognize the settings of every learner later.
+    If results are stored, every learner must have settings from which a digest can be computed.
     """
     versions = f"tanlearn {__version__}, scikit-learn {sklearn.__version__}, numpy {np.__version__}"
     identities: list[dict[str, Any]] = []

@@ -15,17 +15,17 @@ from tanlearn.comparison.results import CellResult, Measure
 
 __all__ = ["REPORT_FORMATS", "write_report"]
 
-#: Formats of reports, the default first.
+#: Formats of reports. The first one is the default.
 REPORT_FORMATS = ("markdown", "latex", "csv")
 
-#: A :class:`~tanlearn.comparison.Comparison`, whose module imports this one.
+#: A :class:`~tanlearn.comparison.Comparison`. It cannot be imported here, because its module imports this one.
 Comparison: TypeAlias = Any
 
-#: Text in the field of a learner that has run but does not have the measure.
+#: Field of a learner that has finished but does not have the measure.
 WITHOUT_MEASURE = "none"
-#: Maximum number of single tests to list. If there are more, only their number is reported.
+#: Maximum number of tests on single data sets that are listed. If there are more, only their number is reported.
 MOST_TESTS = 60
-#: Minimum number of data sets for which the signed-ranks test can be significant at 5 %.
+#: Minimum number of data sets with which the signed-ranks test can be significant at the level of 5 %.
 ENOUGH_DATASETS = 6
 
 
@@ -50,7 +50,7 @@ def write_report(
 
 
 def _as_csv(comparison: Comparison, measure: Measure, reference: str | None, alpha: float) -> str:
-    """Return one row per data set and learner: mean, standard deviation, and difference to the reference."""
+    """Return one row per data set and learner: mean, standard deviation, and difference from the reference."""
     tests = {} if reference is None else {(t.dataset, t.first): t for t in comparison.paired(reference, measure.name)}
     best = _best(comparison, measure, alpha)
     lines = io.StringIO()
@@ -69,12 +69,12 @@ def _as_csv(comparison: Comparison, measure: Measure, reference: str | None, alp
 
 
 def _count(n: int, noun: str) -> str:
-    """Return a number with its noun."""
+    """Return a number followed by its noun, in the plural if necessary."""
     return f"{n} {noun}{'' if n == 1 else 's'}"
 
 
 def _protocol(comparison: Comparison) -> str:
-    """Return the splits of the data sets in one sentence."""
+    """Describe the splits of the data sets, and the versions of the packages."""
     found: dict[str, list[str]] = {}
     for dataset in comparison.datasets:
         cells = [cell for cell in comparison.cells if cell.dataset == dataset]
@@ -128,14 +128,14 @@ def _means(comparison: Comparison, measure: Measure, alpha: float) -> Section:
 
 
 def _best(comparison: Comparison, measure: Measure, alpha: float) -> dict[str, list[str]]:
-    """Return the learners to print in bold: those not significantly worse than the best of at least two."""
+    """Return the learners to print in bold on each data set: all that are not significantly worse than the best."""
     n_results = (~np.isnan(comparison.mean(measure.name))).sum(axis=1).tolist()
     best = comparison.best(measure.name, alpha)
     return {name: best[name] if n > 1 else [] for name, n in zip(comparison.datasets, n_results, strict=True)}
 
 
 def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: FloatArray) -> str:
-    """Return the field of a learner without a mean: its number of results, or a note that it lacks the measure."""
+    """Return the field of a learner that has no mean: its number of results, or a sign that it lacks the measure."""
     own = [cell for cell in comparison.cells if (cell.dataset, cell.learner) == (dataset, learner)]
     n_done = int((~np.isnan(of_splits)).sum())
     if n_done == 0 and any(cell.failure is None for cell in own):
@@ -144,7 +144,7 @@ def _incomplete(comparison: Comparison, dataset: str, learner: str, of_splits: F
 
 
 def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
-    """Return the learner with the best mean rank among those complete on the most data sets, or None."""
+    """Return the learner with the best mean rank among the learners with the most complete data sets, or None."""
     from tanlearn._rank_tests import ranks_of
 
     values = measure.better(comparison.mean(measure.name))
@@ -158,7 +158,7 @@ def _default_reference(comparison: Comparison, measure: Measure) -> str | None:
 
 
 def _single_tests(comparison: Comparison, measure: Measure, reference: str, alpha: float) -> Section:
-    """Return the tests of single data sets against the reference."""
+    """Return the tests against the reference on single data sets."""
     tests = comparison.paired(reference, measure.name)
     title = f"Differences to {reference} on single data sets"
     if not tests:
@@ -190,7 +190,7 @@ def _single_tests(comparison: Comparison, measure: Measure, reference: str, alph
 
 
 def _why_no_test(comparison: Comparison, measure: Measure, reference: str) -> str:
-    """Return the reason why no data set has two folds with results of the reference and of another learner."""
+    """Explain why no data set has two folds with results of both the reference and another learner."""
     values = {dataset: comparison.values(dataset, measure.name) for dataset in comparison.datasets}
     if all(of_splits.shape[1] < 2 for of_splits in values.values()):
         return (
@@ -269,7 +269,7 @@ def _tests_over_datasets(
 
 
 def _costs(comparison: Comparison) -> Section:
-    """Return times, sizes and effort of the learners."""
+    """Return the times, model sizes and training effort of the learners."""
     fields = {
         "fit [s]": ("fit_seconds", 2),
         "predict [us/row]": ("predict_microseconds", 1),
@@ -300,7 +300,7 @@ def _costs(comparison: Comparison) -> Section:
 
 
 def _common_datasets(comparison: Comparison, measure: str) -> list[str]:
-    """Return the data sets on which all learners are complete, except learners that are complete nowhere."""
+    """Return the data sets on which all learners are complete. Learners that are complete on none are ignored."""
     means = comparison.mean(measure)
     of_learners = means[:, ~np.isnan(means).all(axis=0)]
     is_common = ~np.isnan(of_learners).any(axis=1) & (of_learners.shape[1] > 0)
@@ -308,7 +308,7 @@ def _common_datasets(comparison: Comparison, measure: str) -> list[str]:
 
 
 def _average(cells: Sequence[CellResult], name: str, digits: int) -> str:
-    """Return the mean over data sets of the mean of a field over cells, or an empty string without values."""
+    """Average a field over the cells of each data set, then over data sets. Without values, return an empty string."""
     by_dataset: dict[str, list[float]] = {}
     for cell in cells:
         value: Any = getattr(cell, name)
@@ -318,7 +318,7 @@ def _average(cells: Sequence[CellResult], name: str, digits: int) -> str:
 
 
 def _failures(failed: Sequence[CellResult]) -> list[Section]:
-    """Return the failures: the number and the first reason of each learner and data set."""
+    """Return the number of failures and the first reason, for each learner and data set."""
     if not failed:
         return []
     groups: dict[tuple[str, str], list[CellResult]] = {}
@@ -339,5 +339,5 @@ def _p_value(value: float) -> str:
 
 
 def _p(value: float) -> str:
-    """Return a p-value with three digits."""
+    """Return a p-value with three decimals."""
     return "< 0.001" if value < 0.001 else f"{value:.3f}"

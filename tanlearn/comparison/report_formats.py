@@ -1,4 +1,4 @@
-"""Sections of a report in two formats: Markdown that can be read as plain text, and LaTeX."""
+"""Sections of a report in two formats: Markdown that is readable as plain text, and LaTeX."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ReportTable:
 
 @dataclass(frozen=True)
 class Section:
-    """Section with a title, a table, sentences about the table, and items of a list."""
+    """Section of a report: a title, a table, sentences about the table, and list items."""
 
     title: str
     table: ReportTable | None = None
@@ -41,7 +41,7 @@ class Section:
 
 
 def as_markdown(sections: Iterable[Section]) -> str:
-    """Return sections in Markdown."""
+    """Format sections in Markdown."""
     parts = []
     for section in sections:
         parts.append(f"{'#' * section.level} {section.title}")
@@ -70,7 +70,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], n_left:
 
 
 def as_latex(sections: Iterable[Section]) -> str:
-    """Return sections in LaTeX for the package booktabs. The sentences about a table become its caption."""
+    """Format sections in LaTeX for the package booktabs. The sentences about a table become its caption."""
     parts = ["% needs \\usepackage{booktabs}"]
     for section in sections:
         title, text = _latex(section.title), _latex(section.text)
@@ -97,7 +97,7 @@ def _latex_table(table: ReportTable, caption: str) -> str:
 
 
 def _latex(text: str) -> str:
-    """Return text in LaTeX, with bold text and code, and minus signs before numbers."""
+    """Convert Markdown text to LaTeX: special characters, bold text, code, and minus signs before numbers."""
     text = "".join(_ESCAPED.get(character, character) for character in str(text))
     text = re.sub(r"\*\*(.*?)\*\*", r"\\textbf{\1}", text)
     text = re.sub(r"`(.*?)`", r"\\texttt{\1}", text)

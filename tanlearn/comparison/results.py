@@ -1,4 +1,4 @@
-"""Result of one cell of a comparison, and the file to which cells are appended."""
+"""Results of the cells of a comparison, and the file to which they are appended."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ class Measure:
         return self.title.partition(" [")[0]
 
     def better(self, values: FloatArray) -> FloatArray:
-        """Return values in which smaller is better, with a changed sign if necessary."""
+        """Return the values, negated if larger values are better, so that smaller values are better."""
         return -values if self.is_score else values
 
 
-#: Measures by name; the first one is the default.
+#: Measures by name. The first one is the default.
 MEASURES = {
     measure.name: measure
     for measure in (
@@ -68,7 +68,7 @@ MEASURES = {
 class CellResult:
     """Result of one cell: a learner, trained and tested on one fold of one repeat of a data set.
 
-    A measure is None if the learner does not have it, or has failed.
+    A measure is None if the learner does not have this measure, or has failed.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class CellResult:
     brier : float or None
         Mean squared error of the probabilities, summed over the classes, from 0 to 2.
     auc : float or None
-        Area under the ROC curve of each class against the others, averaged over the classes in the test rows.
+        Area under the ROC curve of each class against all other classes, averaged over the classes in the test rows.
     fit_seconds : float or None
         Wall-clock time of ``fit`` from raw values, including encoding.
     predict_seconds : float or None
@@ -93,23 +93,23 @@ class CellResult:
     n_edges : int or None
         Number of augmenting arcs of the structure.
     n_evaluations : int or None
-        Number of structures or families that the structure search has scored. For a joint training of structure and
-        parameters, it is the number of passes over the training rows.
+        Number of structures or families that the structure search has scored. If structure and parameters are trained
+        jointly, the number of passes over the training rows.
     n_iterations : int or None
-        Number of epochs, or of iterations of the parameter learner.
+        Number of epochs, or number of iterations of the parameter learner.
     score : float or None
         Final score of the structure search or of the joint training.
     failure : str or None
-        Reason of the failure, if the learner failed.
+        Reason for the failure, if the learner has failed.
     n_train, n_test : int
         Numbers of training and test rows.
     n_folds : int
-        Number of folds of the repeat, or 1 for a single split.
+        Number of folds in the repeat, or 1 for a single split.
     seed : int
         Seed of the splits and the learner.
     data_id, learner_id : str
-        Digests of the values of the data set and of the settings of the learner. Cells are compared only if their
-        digests are equal.
+        Digests of the values of the data set, and of the settings of the learner. Cells with the same data set or
+        learner must have the same digest.
     settings : str
         Settings of the learner that differ from the defaults.
     versions : str
@@ -150,12 +150,12 @@ class CellResult:
 
     @property
     def key(self) -> tuple[str, str, int, int]:
-        """Data set, learner, repeat and fold, which identify the cell within a comparison."""
+        """Data set, learner, repeat and fold, which together identify the cell within a comparison."""
         return self.dataset, self.learner, self.repeat, self.fold
 
     @property
     def predict_microseconds(self) -> float | None:
-        """Microseconds of ``predict`` per test row."""
+        """Time of ``predict`` per test row, in microseconds."""
         return None if self.predict_seconds is None else 1e6 * self.predict_seconds / self.n_test
 
     @property
@@ -174,20 +174,20 @@ def to_csv(cells: Iterable[CellResult], *, with_header: bool = True) -> str:
     writer = csv.DictWriter(lines, _COLUMNS, lineterminator="\n")
     if with_header:
         writer.writeheader()
-    for cell in cells:  # with a line break within a field, an unfinished line could not be recognized
+    for cell in cells:  # with line breaks within fields, an unfinished line could not be recognized
         writer.writerow({k: " ".join(v.split()) if isinstance(v, str) else v for k, v in asdict(cell).items()})
     return lines.getvalue()
 
 
 def read_results(path: str | os.PathLike[str]) -> list[CellResult]:
-    """Read the cells of a file. An incomplete last line, left by a killed process, is ignored."""
+    """Read the cells of a file. If a killed process left an incomplete last line, the line is ignored."""
     content = read_file(path, RESULTS)
     whole, newline, _ = content.rpartition(b"\n")
     return _parse(path, (whole + newline).decode("utf-8-sig", "replace"))
 
 
 def _parse(path: str | os.PathLike[str], text: str) -> list[CellResult]:
-    """Return the cells of a text with a header line."""
+    """Parse comma-separated values with a header line, and return the cells."""
     try:
         header, *rows = csv.reader(io.StringIO(text, newline="")) if text.strip() else ([],)
     except csv.Error:  # a binary file
@@ -203,13 +203,13 @@ def _parse(path: str | os.PathLike[str], text: str) -> list[CellResult]:
                 f"{path} contains the same cell in lines {seen[cell.key]} and {line}: {cell.label}. Remove one of "
                 f"these lines."
             )
-        seen[cell.key], latest[cell.key] = line, cell  # a failed cell may have been run again
+        seen[cell.key], latest[cell.key] = line, cell  # after a failure, the cell may have been run again
     check_agreement(cells[:1], cells, str(path), str(path))
     return list(latest.values())
 
 
 def _header_problem(header: list[str]) -> str:
-    """Return the error in the header of a results file, and a remedy."""
+    """Describe what is wrong with the header of a results file, with a remedy."""
     missing = [name for name in _COLUMNS if name not in header]
     other = "Name a file that tanlearn compare --output or compare(path=...) has written."
     if not header:
@@ -230,7 +230,7 @@ def _header_problem(header: list[str]) -> str:
 
 
 def _cell(path: str | os.PathLike[str], line: int, row: list[str]) -> CellResult:
-    """Return the cell in a line of the file."""
+    """Parse a line of the file, and return its cell."""
     if len(row) != len(_COLUMNS):
         raise ValueError(
             f"{path}, line {line}: there must be {len(_COLUMNS)} fields, got {len(row)}. Remove the line; the next "
@@ -253,9 +253,9 @@ def _cell(path: str | os.PathLike[str], line: int, row: list[str]) -> CellResult
 
 
 def check_agreement(known: Iterable[CellResult], new: Iterable[CellResult], where: str, here: str) -> None:
-    """Raise ValueError if cells have different data, folds, seeds or settings under equal names.
+    """Raise ValueError if cells with equal names have different data, folds, seeds or settings.
 
-    ``where`` and ``here`` are the origins of the known and the new cells, for the message.
+    In the message, ``where`` and ``here`` describe the origins of the known and the new cells.
     """
     first: dict[tuple[str, Any], tuple[CellResult, str]] = {}
     for source, cells in ((where, known), (here, new)):
@@ -269,7 +269,7 @@ def check_agreement(known: Iterable[CellResult], new: Iterable[CellResult], wher
 
 
 def _difference(kind: str, one: CellResult, two: CellResult) -> tuple[str, str, str, str] | None:
-    """Return the first difference of two cells of one data set, learner or repeat: both values, and a remedy."""
+    """Return the first difference between two cells with the same name: its description, both values, and a remedy."""
     apart = "or keep the results in separate files."
     if kind == "data set" and one.data_id != two.data_id:
         first, second = (f"{cell.n_train + cell.n_test:,} rows (digest {cell.data_id})" for cell in (one, two))
@@ -288,12 +288,12 @@ def _difference(kind: str, one: CellResult, two: CellResult) -> tuple[str, str, 
 class ResultFile:
     """File of finished cells, to which each cell is appended.
 
-    If the file ends in the middle of a line, because the process or the machine was stopped, only that line is lost.
+    If the process or the machine was stopped while it wrote a line, only that line is lost.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        append_to_file(path, b"", RESULTS)  # refuses what is not a regular file
+        append_to_file(path, b"", RESULTS)  # raises ValueError if it is not a regular file
         header = to_csv([]).encode()
         content = read_file(path, RESULTS)
         whole, newline, unfinished = content.rpartition(b"\n")
@@ -309,7 +309,7 @@ class ResultFile:
     @classmethod
     @contextlib.contextmanager
     def opened(cls, path: str | os.PathLike[str]) -> Iterator[ResultFile]:
-        """Open a file for one comparison at a time; raise ValueError while another process writes to it."""
+        """Open a file for one comparison at a time. Raise ValueError if another process is writing to it."""
         append_to_file(path, b"", RESULTS)
         with open(path, "ab") as lock:
             _lock(lock, path)
@@ -325,7 +325,7 @@ class ResultFile:
 
 
 def _lock(file: Any, path: str | os.PathLike[str]) -> None:
-    """Lock an open file until it is closed, at the latest by the end of the process."""
+    """Lock an open file until it is closed or the process ends."""
     try:
         import fcntl
     except ImportError:  # Windows

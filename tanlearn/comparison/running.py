@@ -1,4 +1,4 @@
-"""Run of all unfinished cells of a comparison, in this process, in joblib's workers or in separate processes."""
+"""Comparison of learners, whose unfinished cells run in this process, in joblib's workers or in separate processes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Progress(NamedTuple):
     share : float or None
         Finished fraction, from 0 to 1, of the work of this learner on this data set, or None during the warm-up.
     n_done, n_cells : int
-        Numbers of finished cells and of all cells, including those read from ``path``.
+        Number of finished cells, and number of all cells, including the cells that were read from ``path``.
     """
 
     dataset: str
@@ -70,66 +70,67 @@ def compare(
     """Train and test learners on the same splits of data sets.
 
     If a learner fails in a cell, the reason is stored in the result, and all other cells are still run. A warning at
-    the end (``sklearn.exceptions.FitFailedWarning``) names the first reason. With ``path``, each finished cell is
-    appended to a file, and the next call with the same path runs only the cells that are missing in the file.
+    the end (``sklearn.exceptions.FitFailedWarning``) contains the first reason. If ``path`` is set, each finished cell
+    is appended to a file, and the next call with the same path runs only the cells that the file does not contain.
 
     Parameters
     ----------
     datasets : data set, list or dict
-        One or several data sets. The keys of a dict are their names. A data set is
+        One or several data sets. The keys of a dict are used as names. A data set is
 
         - a name: "digits", "iris", "wine", "breast_cancer" or "openml:NAME",
         - the path of an ``.npz`` file, or ``(path, target)`` for a table with a column of classes,
         - ``(X, y)``, or ``(frame, target)`` with the name of a column,
         - a :class:`~tanlearn.sources.datasets.Dataset`; predefined splits are used as they are, in one repeat.
     learners : learner, list or dict
-        One or several learners. The keys of a dict are their names. A learner is a name of the registry, an entry
-        :class:`~tanlearn.baselines.Learner`, or an unfitted classifier with scikit-learn's interface. A classifier gets
-        raw values. If its ``random_state`` is None, it is set to the seed of the repeat.
+        One or several learners. The keys of a dict are used as names. A learner is a name in the registry, a
+        :class:`~tanlearn.baselines.Learner`, or an unfitted classifier with scikit-learn's interface. A classifier is
+        fitted to raw values. If its ``random_state`` is None, it is set to the seed of the repeat.
     n_folds : int, optional
         Number of folds of a stratified cross-validation. The default is 5. With 1, a stratified third of the rows is
         held out.
     n_repeats : int, default=1
-        Number of repeats of the cross-validation, each with other folds.
+        Number of repeats of the cross-validation, each with different folds.
     random_state : int, default=0
-        Seed of the first repeat, for splits and learners. Each repeat adds 1.
+        Seed of the first repeat, for splits and learners. It increases by 1 with each repeat.
     n_epochs : int, optional
-        Number of epochs of HYB, gradient TANs and k-trees of the registry, which are then trained with a fixed loss
-        (see :meth:`tanlearn.baselines.Learner.make`). By default, the loss is selected on held-out rows.
+        Number of training epochs for learners named HYB, gradient TANs and k-trees in the registry. These are then
+        trained with a fixed loss (see :meth:`tanlearn.baselines.Learner.make`). By default, the loss is selected on
+        held-out rows.
     path : str or Path, optional
-        CSV file of finished cells, which is created if it does not exist. If the process is killed, only the running
+        CSV file for finished cells, which is created if it does not exist. If the process is killed, only the running
         cells are lost.
     retry_failed : bool, default=False
-        Whether to run cells again that have failed according to ``path``, for instance with a larger
-        ``cell_time_limit``. The new results are appended to the file, and the last result of a cell is used.
+        Whether to run cells again that have failed according to ``path``, for example with a larger
+        ``cell_time_limit``. New results are appended to the file, and the last result of each cell is used.
     n_jobs : int, optional
-        Number of threads, as in joblib. Folds run in parallel, and each learner uses the remaining threads. Results do
-        not depend on it, but times do. For comparable times, use 1 on an idle machine. Within
-        ``joblib.parallel_config(backend="dask")``, or with another process backend, all cells run on its workers with
-        one thread each, and each data set is sent once.
+        Number of threads, as in joblib. Folds run in parallel, and each learner uses the remaining threads. Measured
+        times depend on ``n_jobs``, but other results do not. For comparable times, use 1 on an idle machine. Within
+        ``joblib.parallel_config(backend="dask")``, or with another process backend, all cells run on the workers of the
+        backend with one thread each, and each data set is sent once.
     time_limit : float, optional
-        Number of seconds after which no further cell is started. The result then contains the finished cells.
+        Number of seconds after which no more cells are started. The result then contains the finished cells.
     cell_time_limit : float, optional
-        Maximum number of seconds of a cell, without its warm-up. The cells run in processes, one per thread of
-        ``n_jobs``. A process that exceeds the limit is ended and replaced, and its cell counts as failed. A warm-up is
-        ended after 30 seconds (the first warm-up of a learner after 120 seconds).
+        Maximum number of seconds per cell, without its warm-up. The cells run in ``n_jobs`` separate processes. A
+        process that exceeds the limit is killed and replaced, and its cell counts as failed. A warm-up is stopped after
+        30 seconds (the first warm-up of a learner after 120 seconds).
     progress : bool or callable, default=False
-        If True, a line per finished cell is written to stderr. If a function is passed, it is called with a
+        If True, a line per finished cell is written to stderr. If it is a function, it is called with a
         :class:`Progress`.
     finished : callable, optional
-        Function that is called with each :class:`CellResult` when it is complete. It is first called with the results
-        that were read from ``path``.
+        Function that is called with each :class:`CellResult` as soon as the cell is finished. Before that, it is called
+        with the results that were read from ``path``.
 
     Returns
     -------
     Comparison
-        The finished cells, by data set, learner, repeat and fold.
+        The finished cells, in the order of data sets, learners, repeats and folds.
 
     Raises
     ------
     ValueError
         If a name is unknown or occurs twice, a number is out of range, the classes are invalid, a split is not
-        possible, or the file contains results of other data, folds, seeds or settings under the same names.
+        possible, or the file contains results for the same names, but with other data, folds, seeds or settings.
     TypeError
         If a data set or a learner has the wrong type, or cannot be sent to another process.
     OSError
@@ -174,7 +175,7 @@ def compare(
 
 
 def _warn_of_failures(cells: Sequence[CellResult]) -> None:
-    """Issue one warning with the first failure of the cells that were run."""
+    """Issue one warning about the failures of the cells that were run, with the first reason."""
     failed = [cell for cell in cells if cell.failure is not None]
     if failed:
         others = sorted({cell.learner for cell in failed} - {failed[0].learner})
@@ -188,7 +189,7 @@ def _warn_of_failures(cells: Sequence[CellResult]) -> None:
 
 
 def _check_limits(n_jobs: int | None, **limits: float | None) -> None:
-    """Raise ValueError for a number of threads or of seconds out of range."""
+    """Raise ValueError if the number of threads or a number of seconds is out of range."""
     number_of_threads(n_jobs)
     for name, limit in limits.items():
         if limit is not None and not limit > 0:
@@ -198,7 +199,7 @@ def _check_limits(n_jobs: int | None, **limits: float | None) -> None:
 def _finished_cells(
     file: ResultFile, cells: Sequence[CellResult], retry_failed: bool
 ) -> dict[tuple[str, str, int, int], CellResult]:
-    """Return the planned cells that a file contains; raise ValueError if data, folds, seeds or settings differ."""
+    """Return the planned cells that a file contains. Raise ValueError if data, folds, seeds or settings differ."""
     check_agreement(file.cells, cells, str(file.path), "this comparison")
     planned = {cell.key: cell for cell in cells}
     done = {cell.key: cell for cell in file.cells if cell.key in planned}
@@ -242,13 +243,13 @@ def _run(
         with contextlib.closing(as_completed(_warm_up_and_run, sent, n_jobs)) as outcomes:
             yield from (cell for _, cell in outcomes if cell is not None)
     else:
-        # Learners run one after another, so that only splits of the same learner slow each other down.
+        # Learners run one after another, so that only cells of the same learner slow each other down.
         for (dataset, name), group in groupby(todo, key=lambda cell: (cell.dataset, cell.learner)):
             if settings.is_over:
                 return
             own = list(group)
             n_beside = min(n_threads, len(own))
-            # A learner that runs alone gets the user's n_jobs.
+            # If only one cell runs at a time, its learner uses the n_jobs of the user.
             shared = replace(settings, n_jobs=n_jobs if n_beside == 1 else max(1, n_threads // n_beside))
             table, learner = tables[number[dataset]], entry[name]
             report.begin(own[0])
@@ -260,14 +261,14 @@ def _run(
 
 
 def _warm_up_and_run(table: SplitData, learner: Learner, cell: CellResult, settings: RunSettings) -> CellResult | None:
-    """Run a cell in a worker process of joblib, which has not warmed up the learner."""
+    """Warm up the learner, and run a cell, in a worker process of joblib."""
     if not settings.is_over:
         warm_up(settings, learner, table)
     return run_cell(table, learner, cell, settings)
 
 
 class _Reporter:
-    """Progress of all cells, which several threads may report."""
+    """Progress of all cells. Several threads may report it at the same time."""
 
     def __init__(
         self, cells: Sequence[CellResult], done: dict[Any, CellResult], progress: bool | Callable[[Progress], Any]

@@ -1,4 +1,4 @@
-"""Tests of differences between learners, on one data set and over several data sets.
+"""Tests for differences between learners, on one data set and over several data sets.
 
 [D] Demsar: Statistical comparisons of classifiers over multiple data sets. JMLR 7, 2006.
 [NB] Nadeau, Bengio: Inference for the generalization error. Machine Learning 52, 2003.
@@ -29,7 +29,7 @@ __all__ = [
     "signed_ranks_p",
 ]
 
-#: Number of samples of the posterior, with which probabilities have a standard error of at most 0.4 percentage points.
+#: Number of posterior samples. The standard error of the probabilities is then at most 0.4 percentage points.
 N_SAMPLES = 20_000
 
 
@@ -44,15 +44,15 @@ class PairedTest:
     first, second : str
         Names of the learners.
     n_splits : int
-        Number of splits in which both learners have the measure.
+        Number of splits in which both learners have a value of the measure.
     difference : float
         Mean of the first learner minus mean of the second learner, in units of the measure.
     low, high : float
-        95 % confidence interval of the difference.
+        95 % confidence interval for the difference.
     p_value : float
-        Two-sided p-value of equal means.
+        Two-sided p-value for the hypothesis of equal means.
     p_holm : float
-        The p-value after Holm's correction for all learners compared with ``second`` on the data set.
+        The p-value after Holm's correction for all learners that are compared with ``second`` on the data set.
     """
 
     dataset: str
@@ -77,11 +77,12 @@ class SignedRanksTest:
     n_datasets : int
         Number of data sets on which both learners are complete.
     difference : float
-        Difference of the first learner minus the second learner, averaged over the data sets, in units of the measure.
+        Mean of the first learner minus mean of the second learner, averaged over the data sets, in units of the
+        measure.
     p_value : float
         Two-sided p-value.
     p_holm : float
-        The p-value after Holm's correction for all learners compared with ``second``.
+        The p-value after Holm's correction for all learners that are compared with ``second``.
     """
 
     first: str
@@ -126,7 +127,7 @@ class Ranks:
     learners : list of str
         Names of the learners.
     mean_ranks : ndarray of shape (n_learners,)
-        Mean rank of each learner. Rank 1 is best, and ties get the mean of their ranks.
+        Mean rank of each learner. Rank 1 is best, and tied learners share the mean of their ranks.
     datasets, left_out : list of str
         Names of the data sets on which learners are ranked, and of the data sets that are left out because a ranked
         learner is not complete.
@@ -136,7 +137,7 @@ class Ranks:
     alpha, critical_difference : float
         Significance level, and the difference above which two mean ranks differ significantly.
     values : ndarray of shape (n_datasets, n_learners)
-        Means that are ranked. The sign of AUC is changed, so that smaller values are better.
+        Means that are ranked. AUC is negated, so that smaller values are better.
     learners_left_out : list of str
         Names of the learners that are not ranked, because they are not complete on any data set.
     """
@@ -153,7 +154,7 @@ class Ranks:
     learners_left_out: list[str] = field(default_factory=list)
 
     def nemenyi(self) -> FloatArray:
-        """Compute the p-values of Nemenyi's test of all pairs of learners.
+        """Compute the p-values of Nemenyi's test for all pairs of learners.
 
         Returns
         -------
@@ -176,7 +177,7 @@ class Ranks:
 
 @dataclass(frozen=True, eq=False)
 class WinTieLoss:
-    """Numbers of data sets on which learners win, tie and lose against each other.
+    """Wins, ties and losses of learners against each other, counted over data sets.
 
     Parameters
     ----------
@@ -205,7 +206,7 @@ def require(module: str, what: str) -> Any:
 
 
 def corrected_t_test(differences: FloatArray, test_share: float) -> tuple[float, float]:
-    """Return the two-sided p-value and the half width of the 95 % interval of a mean difference over splits.
+    """Return the two-sided p-value and the half width of the 95 % interval for a mean difference over splits.
 
     The variance of the mean of J differences is (1/J + n_test/n_train) times their variance, because training sets
     overlap ([NB], section 6). ``test_share`` is n_test/n_train.

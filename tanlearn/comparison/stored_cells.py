@@ -1,4 +1,4 @@
-"""Finished cells of a comparison, with methods for files, tables and means."""
+"""Finished cells of a comparison, with methods for files, data frames and means."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["StoredCells"]
 
 
 class StoredCells:
-    """Base class of comparisons: finished cells by data set, learner, repeat and fold."""
+    """Base class of comparisons: finished cells, sorted by data set, learner, repeat and fold."""
 
     def __init__(self, cells: Iterable[CellResult]) -> None:
         self.cells = tuple(cells)
@@ -42,7 +42,7 @@ class StoredCells:
         return [cell for cell in self.cells if cell.failure is not None]
 
     def to_frame(self) -> Any:
-        """Return a pandas DataFrame with a row per cell and the fields of :class:`CellResult` as columns.
+        """Return a pandas DataFrame with one row per cell, whose columns are the fields of :class:`CellResult`.
 
         Returns
         -------
@@ -65,7 +65,7 @@ class StoredCells:
         return require_pandas("to_frame").DataFrame([asdict(cell) for cell in self.cells])
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the cells to a CSV file, which spreadsheets and pandas can read.
+        """Write the cells to a CSV file for spreadsheets and pandas.
 
         To continue the comparison, pass this path to ``compare``.
 
@@ -83,12 +83,12 @@ class StoredCells:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a file that :meth:`save`, ``compare`` or ``tanlearn compare --output`` has written.
+        """Read a file that was written by :meth:`save`, ``compare`` or ``tanlearn compare --output``.
 
         Parameters
         ----------
         path : str or Path
-            File to read. An incomplete last line, left by a killed process, is ignored.
+            File to read. If a killed process left an incomplete last line, the line is ignored.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class StoredCells:
         return cls(read_results(path))
 
     def merge(self, other: StoredCells) -> Self:
-        """Return a comparison with the cells of two comparisons of different data sets, learners or repeats.
+        """Return a comparison with the cells of two comparisons that have no cell in common.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class StoredCells:
         Raises
         ------
         ValueError
-            If both contain the same cell, or data, folds, seeds or settings differ under the same name.
+            If both contain the same cell, or if data, folds, seeds or settings with the same name differ.
 
         Examples
         --------
@@ -166,8 +166,7 @@ class StoredCells:
         Returns
         -------
         ndarray of shape (n_datasets, n_learners)
-            Means. They are NaN if the learner has failed or is not finished in a split that another learner has
-            finished.
+            Means, or NaN if the learner has failed or is not finished in a split that another learner has finished.
 
         Raises
         ------
@@ -188,19 +187,19 @@ class StoredCells:
         return found
 
     def errors(self, learners: Sequence[str] | None = None, measure: str = "error") -> dict[str, dict[str, float]]:
-        """Return the mean error of each learner on each data set, in the format of the displays of comparisons.
+        """Return the mean error of each learner on each data set, in the format that displays of comparisons accept.
 
         Parameters
         ----------
         learners : sequence of str, optional
             Names of the learners. By default, all learners are used.
         measure : str, default="error"
-            Field of :class:`CellResult`. The sign of AUC is changed, so that smaller values are better.
+            Field of :class:`CellResult`. AUC is negated, so that smaller values are better.
 
         Returns
         -------
         dict of str to dict of str to float
-            Means by learner and data set, on the data sets on which all these learners are complete.
+            Means by learner and data set, for the data sets on which all of these learners are complete.
 
         Raises
         ------
@@ -220,7 +219,7 @@ class StoredCells:
         if not complete:
             raise ValueError(
                 f"at least one data set must have complete results of all learners ({', '.join(names)}). Leave out "
-                f"learners that have failed: errors(['NB ML', ...])."
+                f"learners that have failed, for example with errors(['NB ML', ...])."
             )
         return {name: {self.datasets[i]: float(values[i, j]) for i in complete} for j, name in enumerate(names)}
 
@@ -237,7 +236,7 @@ class StoredCells:
         Returns
         -------
         ndarray of shape (n_learners, n_splits)
-            Values of the measure, with NaN for cells that are not finished, have failed or do not have the measure.
+            Values of the measure, with NaN for cells that are not finished, have failed, or do not have the measure.
 
         Raises
         ------

@@ -1,8 +1,8 @@
-"""Processes that run one cell at a time. If a cell exceeds its time limit, its process is ended and replaced.
+"""Processes that run one cell at a time. If a cell exceeds its time limit, its process is killed and replaced.
 
-A thread cannot be ended while it runs compiled code; a process can. Each worker is a new Python process, which does not
-import the program of the user. It reads tasks from its standard input and writes results to its standard output. It
-ends when the standard input is closed, even if this process is killed.
+A process can be killed while it runs compiled code, but a thread cannot. Each worker is a new Python process, which
+does not import the user's program. It reads tasks from its standard input and writes results to its standard output. It
+ends when its standard input is closed, even if this process is killed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from tanlearn.comparison.results import CellResult
 
 __all__ = ["run_in_workers", "serve"]
 
-#: Maximum number of seconds of the first warm-up of a learner, which compiles its kernels on a new machine, and of
-#: later warm-ups. A warm-up that takes longer is skipped.
+#: Maximum number of seconds for the first warm-up of a learner, which may compile its kernels, and for later warm-ups.
+#: A warm-up that takes longer is skipped.
 COMPILATION, WARM_UP = 120.0, 30.0
 
 Task = tuple[int, Learner, CellResult]
@@ -52,9 +52,9 @@ def run_in_workers(
 ) -> Generator[CellResult]:
     """Run tasks (number of the data set, learner, cell) in worker processes, and yield cells as they finish.
 
-    ``limit`` is the maximum number of seconds of a cell, without the start and the warm-up of its worker. No cell
-    begins after the deadline. Closing the generator ends the workers. With ``notes``, the first worker writes a line to
-    the standard error if it compiles kernels.
+    ``limit`` is the maximum number of seconds per cell, without the start and the warm-up of its worker. No cell begins
+    after the deadline. Closing the generator kills the workers. With ``notes``, the first worker writes a line to
+    standard error if it compiles kernels.
     """
     results: queue.SimpleQueue[Any] = queue.SimpleQueue()
     waiting = iter(tasks)
@@ -65,7 +65,7 @@ def run_in_workers(
             sent = [dump((k, learner, cell, settings)) for k, learner, cell in tasks]
         except TypeError as error:
             raise TypeError(
-                f"{error} If cell_time_limit is set, cells run in other processes, so this must be possible."
+                f"{error} This is necessary if cell_time_limit is set, because cells then run in other processes."
             ) from error
         pool = _Pool(folder, limit, settings, zip(waiting, sent, strict=True), results, notes)
         threads = [threading.Thread(target=pool.work, daemon=True) for _ in range(n_workers)]
@@ -98,12 +98,12 @@ class _Pool:
         self.notes = notes
         self.lock = threading.Lock()
         self.is_stopped = False
-        self.warmed: set[str] = set()  # learners with a first warm-up
+        self.warmed: set[str] = set()  # learners that have been warmed up once
         self.left_out: set[tuple[int, str]] = set()  # data sets and learners whose warm-up took too long
         self.workers: list[_Worker] = []
 
     def work(self) -> None:
-        """Run tasks in one worker after another until no task is left. A last result of None marks the end."""
+        """Run tasks until no task is left. A killed worker is replaced. The final result None marks the end."""
         worker = None
         try:
             while (task := self._next()) is not None:
@@ -121,7 +121,7 @@ class _Pool:
                             self.left_out.add((k, learner.name))
                 if not self.is_stopped:
                     self.results.put(found)
-        except BaseException as error:  # raised again by the code that awaits the results
+        except BaseException as error:  # raised again by the code that receives the results
             self.results.put(error)
         finally:
             if worker is not None:
@@ -129,7 +129,7 @@ class _Pool:
             self.results.put(None)
 
     def stop(self) -> None:
-        """End all workers, and start no further task."""
+        """Kill all workers, and start no more tasks."""
         with self.lock:
             self.is_stopped = True
             for worker in self.workers:
@@ -140,7 +140,7 @@ class _Pool:
             return None if self.is_stopped or self.settings.is_over else next(self.tasks, None)
 
     def _warm_up_limit(self, k: int, learner: str) -> float:
-        """Return the maximum number of seconds of a warm-up; 0 skips it."""
+        """Return the maximum number of seconds for a warm-up, or 0 to skip it."""
         with self.lock:
             allowed = 0.0 if (k, learner) in self.left_out else WARM_UP if learner in self.warmed else COMPILATION
             self.warmed.add(learner)
@@ -159,8 +159,8 @@ class _Worker:
 
     def __init__(self, folder: str, *, notes: bool) -> None:
         code = f"import sys; sys.path[:] = {sys.path!r}; from {__name__} import serve; serve({folder!r}, {notes})"
-        # In its own group, so that Ctrl-C in a terminal interrupts this process only, and children of the worker end
-        # with it.
+        # The worker has its own process group. Ctrl-C in a terminal then interrupts only this process, and child
+        # processes of the worker can be killed with it.
         self.process = subprocess.Popen(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
@@ -183,7 +183,7 @@ class _Worker:
             self.process.stdin.flush()
             self._answer(None)  # the start of the process, which reads the data set
             self._answer(warm_up_limit or None)
-            has_begun = self.is_alive  # the limit of the warm-up may have passed just now
+            has_begun = self.is_alive  # the limit of the warm-up may have just been exceeded
             answer = self._answer(limit)
         except (EOFError, OSError, pickle.UnpicklingError):
             self.is_alive = False
@@ -194,7 +194,7 @@ class _Worker:
         return answer
 
     def _answer(self, allowed: float | None) -> Any:
-        """Return the next answer. If there is a limit, kill the process after the allowed seconds."""
+        """Return the next answer. If there is a limit, kill the process after that number of seconds."""
         timer = threading.Timer(min(allowed or threading.TIMEOUT_MAX, threading.TIMEOUT_MAX), self._expire)
         timer.daemon = True
         timer.start()
@@ -209,7 +209,7 @@ class _Worker:
         self.kill()
 
     def _failure(self, limit: float, code: int) -> str:
-        """Return the reason why the process has ended."""
+        """Return the reason for which the process has ended."""
         if self.is_late:
             return f"took longer than the limit of {limit:g} s"
         if code >= 0:
@@ -219,7 +219,7 @@ class _Worker:
     def kill(self) -> None:
         """Kill the process and its child processes."""
         if self.process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+            with contextlib.suppress(ProcessLookupError):  # the process has ended meanwhile
                 if os.name == "posix":
                     os.killpg(self.process.pid, signal.SIGKILL)
                 else:
@@ -236,7 +236,7 @@ class _Worker:
 
 
 def serve(folder: str, notes: bool = False) -> None:
-    """Run the tasks from standard input until it is closed, in a worker process."""
+    """In a worker process, run the tasks from standard input until it is closed."""
     with on_first_compilation(write_compilation_note) if notes else contextlib.nullcontext():
         _serve(folder)
 
@@ -244,7 +244,7 @@ def serve(folder: str, notes: bool = False) -> None:
 def _serve(folder: str) -> None:
     """Run the tasks from standard input."""
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # output that learners print must not mix with the answers
+    os.dup2(2, 1)  # text that learners print must not be mixed with the answers
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=_receive, args=(tasks,), daemon=True).start()
     number, warm = -1, set[str]()
@@ -271,7 +271,7 @@ def _send(stream: Any, answer: Any) -> None:
 
 
 def _receive(tasks: Any) -> None:
-    """Pass tasks on as they arrive; end the process when there are no more tasks, even during a fit."""
+    """Pass tasks on as they arrive. When there are no more tasks, end the process, even during a fit."""
     while True:
         try:
             tasks.put((pickle.load(sys.stdin.buffer), pickle.load(sys.stdin.buffer)))

@@ -1,7 +1,7 @@
 """Training on partitions of Dask collections: workers count their partitions, and the counts are merged.
 
-The input is a Dask DataFrame, Array or Bag, on one machine or many. Fitted classifiers stay in the process of the
-client. Predictions are computed lazily, block by block.
+The input is a Dask DataFrame, Array or Bag, on one or several machines. Fitted classifiers stay in the client process.
+Predictions are computed lazily, block by block.
 """
 
 from tanlearn.dask.estimators import AODEClassifier, BayesForestClassifier, BayesNetClassifier, NaiveBayesClassifier

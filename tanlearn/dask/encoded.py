@@ -1,4 +1,4 @@
-"""Encoded rows in partitions: counting, sampling and gradient training on the workers."""
+"""Encoded rows in partitions, with counting, sampling and gradient training on the workers."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class EncodedPartitions(EncodedSource):
 
     def __init__(self, parts: Sequence[Part], n_samples: Sequence[int], encoder: RowEncoder) -> None:
         super().__init__(encoder)
-        self._parts, self._n_rows = parts, n_samples  # partitions, and their numbers of rows of nonzero weight
+        self._parts, self._n_rows = parts, n_samples  # partitions, and how many rows of nonzero weight each has
         self._sent = delayed(encoder, traverse=False)  # sent to each worker once
 
     def add_to(self, counts: Any, *, n_jobs: int | None = None) -> Any:
-        """Return the sum of ``counts`` and the counts of all rows, merged between workers; ``counts`` is not modified.
+        """Return the sum of ``counts`` and the counts of all rows, added up by the workers; ``counts`` is not modified.
 
-        ``n_jobs`` is accepted as in other sources and ignored: each task uses one thread.
+        ``n_jobs`` is accepted for compatibility with other sources but ignored, because each task uses one thread.
         """
-        # Empty counts are zeros: 20 MB for the pairs of 200 features of 8 values, and 20 kB compressed.
+        # Empty counts are zeros. For the pairs of 200 features with 8 values, they take 20 MB, or 20 kB compressed.
         packed = delayed(zlib.compress(pickle.dumps(counts), 1))
         tasks = [delayed(_count)(part, n_rows, self._sent, packed) for part, n_rows in self._held()]
         return compute(merged(tasks)).counts
 
     @cached_property
     def sample(self) -> EncodedData:
-        """Sample of at most 65,536 rows, in order. The sample depends only on the number of rows."""
+        """Sample of at most 65,536 rows, in order. Which rows it contains depends only on the number of rows."""
         chosen, first, taken = choose_rows(self.n_samples), 0, []
         for part, n_rows in self._held():
             begin, end = np.searchsorted(chosen, [first, first + n_rows])
@@ -53,13 +53,13 @@ class EncodedPartitions(EncodedSource):
         return joined(compute(taken))
 
     def objective(self, layout: TableLayout, loss: Loss) -> PartitionedObjective:
-        """Return the mean loss of all rows; the codes stay on the workers while the objective exists."""
+        """Return the mean loss of all rows as a function. The codes stay on the workers while this object exists."""
         searched = delayed((layout, loss), traverse=False)
         parts = [delayed(_hold)(part, n_rows, self._sent, searched) for part, n_rows in self._held()]
         return PartitionedObjective(parts, layout)
 
     def _held(self) -> Iterator[tuple[Part, int]]:
-        """Yield the partitions with their numbers of rows of nonzero weight."""
+        """Yield each partition with its number of rows of nonzero weight."""
         return zip(self._parts, self._n_rows, strict=True)
 
 
@@ -97,7 +97,7 @@ def _count(part: Part, n_samples: int, encoder: RowEncoder, packed: bytes) -> _C
 
 
 def _take(part: Part, n_samples: int, encoder: RowEncoder, rows: IntArray) -> EncodedData:
-    """Return the rows with the given numbers of a partition."""
+    """Return the rows of a partition at the given positions."""
     return joined(list(_encode(part, n_samples, encoder))).take(rows)
 
 

@@ -1,4 +1,4 @@
-"""Classifiers that can be trained on Dask collections. On other data, they equal the classifiers of the same names."""
+"""Classifiers for Dask collections. On other data, they behave like the classifiers with the same names."""
 
 from __future__ import annotations
 
@@ -19,31 +19,32 @@ __all__ = ["AODEClassifier", "BayesForestClassifier", "BayesNetClassifier", "Nai
 class _DaskMixin:
     """Mixin for training and prediction on the workers that hold the partitions."""
 
-    #: Corresponding class without Dask.
+    #: Corresponding class for data in memory.
     _local: ClassVar[type[Any]]
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Fit the classifier to partitions, on the cluster of the current client, or else in threads of Dask.
+        """Fit the classifier to partitions, on the cluster of the current client, or in threads without a client.
 
-        Partitions are read twice: first to find classes, categories and cut points, then to count rows. One more pass
-        each is needed to count the families of a learned structure, to sample rows, and to train by gradient. If memory
-        suffices, call ``X = X.persist()`` first, so that partitions are loaded only once.
+        Partitions are read twice: first to find classes, categories and cut points, then to count rows. An additional
+        pass is needed for each of these steps: counting the families of a learned structure, sampling rows, and
+        training by gradient. If the data fit into memory, call ``X = X.persist()`` first, so that partitions are loaded
+        only once.
 
         Parameters
         ----------
         X : dask DataFrame, Array or Bag of shape (n_samples, n_features)
-            Rows. The items of a Bag are rows. Without ``y``, each item is a batch, a tuple (X, y) or (X, y,
-            sample_weight). Other data are fitted in this process.
+            Rows. If ``y`` is given, the items of a Bag are rows. Otherwise, each item is a batch, that is, a tuple (X,
+            y) or (X, y, sample_weight). If X is not a Dask collection, the classifier is fitted in this process.
         y : dask Series, Array or Bag of shape (n_samples,), or str
             Classes, with the same partitions as X, or the name of the column of X that contains them.
         sample_weight : dask Series, Array or Bag of shape (n_samples,), or str, optional
-            Nonnegative weights, in the same form as y.
+            Nonnegative weights, in the same form as ``y``.
 
         Returns
         -------
         object
-            The fitted estimator itself. Its predictions equal those after ``fit`` on all rows in one process, except in
-            the cases that ``fit_batches`` documents.
+            The fitted estimator itself. It makes the same predictions as after ``fit`` on all rows in one process,
+            except in the cases that ``fit_batches`` documents.
 
         Raises
         ------
@@ -52,7 +53,7 @@ class _DaskMixin:
         ValueError, TypeError
             If a learner needs all rows at once, a partition contains invalid data, partitions have different columns,
             or the number of rows of a partition changes between passes. The message contains the number of the
-            partition, and the estimator stays unchanged.
+            partition. The estimator stays unchanged.
         """
         if collection_kind(X) is None:
             return super().fit(X, y, sample_weight)  # type: ignore[misc]
@@ -73,17 +74,18 @@ class _DaskMixin:
         Parameters
         ----------
         source : dask DataFrame, Array or Bag, or object
-            As for :meth:`fit`; sources outside Dask are read in this process, batch by batch.
+            Rows, as for :meth:`fit`. Sources other than Dask collections are read in this process, batch by batch.
         target : dask Series, Array or Bag, or str, optional
-            Classes, as ``y`` of :meth:`fit`.
+            Classes, like ``y`` of :meth:`fit`.
         sample_weight : dask Series, Array or Bag, or str, optional
             Weights, as for :meth:`fit`.
         columns : list of str, optional
-            Columns of a DataFrame to use as features; by default all others.
+            Columns of a DataFrame that are used as features. By default, these are all columns except target and
+            weights.
         batch_rows : int, default=131072
-            Maximum number of rows per batch of sources outside Dask. Partitions are read as a whole.
+            Maximum number of rows per batch, for sources other than Dask collections. Partitions are read as a whole.
         exact : bool, default=False
-            Whether to compute cut points from all distinct values, even if there are many.
+            If True, cut points are computed from all distinct values, even if there are many.
 
         Returns
         -------
@@ -112,11 +114,11 @@ class _DaskMixin:
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in memory, as for ``partial_fit`` of the classifier that runs in one process.
+            Rows in memory, as for ``partial_fit`` of the corresponding classifier without Dask.
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,), optional
-            The classes of all batches; needed if the classifier is not fitted.
+            The classes of all batches. Required if the classifier is not fitted.
         sample_weight : array-like of shape (n_samples,), optional
             Weights.
 
@@ -208,7 +210,7 @@ class _DaskMixin:
         Returns
         -------
         float
-            Weighted fraction of rows whose class is predicted correctly, computed immediately.
+            Weighted fraction of rows whose class is predicted correctly. It is computed immediately.
 
         Raises
         ------
@@ -246,7 +248,7 @@ class _DaskMixin:
         return apply_lazily(self._to_predict(), method, X)
 
     def _to_predict(self) -> Any:
-        """Return the classifier for predictions on workers: single-threaded and without counts, which can be large."""
+        """Return a classifier for predictions on workers: single-threaded, and without counts, which can be large."""
         local = self.to_local()
         vars(local).pop("counts_", None)
         local.n_jobs = 1
@@ -257,8 +259,8 @@ class NaiveBayesClassifier(_DaskMixin, naive_bayes.NaiveBayesClassifier):
     """Naive Bayes on Dask collections: :class:`tanlearn.NaiveBayesClassifier` with the same parameters.
 
     The parameter learner is ``MaximumLikelihood()``, ``HierarchicalSmoothing()``, ``HierarchicalDirichlet()``,
-    ``ConjugateGradient()`` or ``LBFGS()``. For the last two learners, workers keep the encoded partitions, and each
-    step adds up their losses and gradients.
+    ``ConjugateGradient()`` or ``LBFGS()``. For the last two learners, the workers keep the encoded partitions, and the
+    losses and gradients of the partitions are added up in each step.
 
     Parameters
     ----------
@@ -331,7 +333,7 @@ class BayesForestClassifier(_DaskMixin, bayes_forest.BayesForestClassifier):
     """Forest on Dask collections: :class:`tanlearn.BayesForestClassifier` with the same parameters.
 
     ``weights`` must be None, because weights are fitted to held-out predictions, which need all rows at once. The
-    networks are grown on a sample of 65,536 rows. Then all rows are counted in them.
+    networks are grown on a sample of 65,536 rows. Then their CPTs are estimated from the counts of all rows.
 
     Parameters
     ----------

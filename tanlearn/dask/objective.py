@@ -1,4 +1,4 @@
-"""Mean loss of partitioned rows. Parameters are sent to the workers, which return sums of losses and gradients."""
+"""Mean loss of partitioned rows. The workers receive parameters, and return sums of losses and gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["EncodedPart", "PartitionedObjective"]
 
 
 class EncodedPart(Weighed):
-    """Encoded rows of a partition with their loss. The objective is rebuilt after a move to another worker."""
+    """Encoded rows of a partition, and their loss. The objective is built anew if they move to another worker."""
 
     def __init__(self, data: EncodedData, layout: TableLayout, loss: Loss) -> None:
         self._data, self._layout, self._loss = data, layout, loss
@@ -64,16 +64,16 @@ class PartitionedObjective:
         self._parametrization = Normalized(layout)
 
     def __call__(self, rho: FloatArray) -> tuple[float, FloatArray]:
-        """Return the mean loss and its gradient, shape (n_cells,), at ``rho`` of shape (n_cells,), float64."""
+        """Return the mean loss and its gradient (n_cells,) at ``rho`` (n_cells,), float64."""
         sent = delayed(rho, traverse=False)
         total = compute(merged([delayed(_evaluate)(part, sent) for part in self._parts]))
         return total.value / total.weight, total.gradient / total.weight
 
     def theta(self, rho: FloatArray) -> FloatArray:
-        """Return the log probabilities at finite unnormalized log-parameters ``rho``; both have shape (n_cells,)."""
+        """Return the log probabilities (n_cells,) for finite unnormalized log-parameters ``rho`` (n_cells,)."""
         return self._parametrization.forward(rho)
 
 
 def _evaluate(part: EncodedPart, rho: FloatArray) -> _Sum:
-    """Evaluate a part on the worker that holds it."""
+    """Compute the sums for a partition, on the worker that holds the partition."""
     return part(rho)

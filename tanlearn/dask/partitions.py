@@ -27,17 +27,18 @@ def collection_kind(values: Any) -> str | None:
     if not hasattr(values, "__dask_graph__"):
         return None
     kinds = {"array": "rechunk", "frame": "divisions", "bag": "starmap"}
-    # The type is inspected because a Delayed object has any attribute.
+    # The type is inspected, because an object of type Delayed returns a value for any attribute.
     return next((kind for kind, method in kinds.items() if hasattr(type(values), method)), None)
 
 
 class Partitions:
     """Source that reads rows, classes and weights partition by partition.
 
-    If ``y`` is given, the items of a Bag are rows (lists of equal length). Otherwise, each item is a batch, a tuple (X,
-    y) or (X, y, sample_weight). ``y`` and ``sample_weight`` have the same partitions as X, or are names of columns of
-    X. ``columns`` lists the features of a DataFrame, by default all other columns. Raises ImportError without Dask,
-    TypeError for other types, and ValueError for unknown columns or different partitions.
+    If ``y`` is given, the items of a Bag are rows (lists of equal length). Otherwise, each item is a batch, that is, a
+    tuple (X, y) or (X, y, sample_weight). ``y`` and ``sample_weight`` have the same partitions as ``X``, or are names
+    of columns of ``X``. ``columns`` lists the features of a DataFrame. By default, these are all columns except ``y``
+    and ``sample_weight``. Raises ImportError if Dask is not installed, TypeError for unsupported types, and ValueError
+    for unknown columns or partitions that do not match.
     """
 
     def __init__(self, X: Any, y: Any = None, sample_weight: Any = None, columns: Any = None) -> None:
@@ -57,8 +58,8 @@ class Partitions:
     def summarize(self, exact: bool) -> TableSummary:
         """Return the merged summaries of all partitions.
 
-        Raises ValueError or TypeError, with the number of the partition, if a partition is invalid or has other
-        columns.
+        If a partition is invalid or its columns differ, raises ValueError or TypeError with the number of the
+        partition.
         """
         found = compute(merged([delayed(_summarize)(part, exact) for part in self._parts]))
         if found.n_rows == 0:
@@ -75,7 +76,7 @@ class Partitions:
         return EncodedPartitions([part for part, _ in filled], [n for _, n in filled], encoder)
 
     def score(self, model: Any) -> float:
-        """Return the weighted accuracy of a model; raises ValueError without rows of positive weight."""
+        """Return the weighted accuracy of a model. Raises ValueError if no row has positive weight."""
         sent = delayed(model, traverse=False)
         found = compute(merged([delayed(_score)(part, sent) for part in self._parts]))
         if not found.weight > 0:
@@ -94,7 +95,7 @@ class _Found(Weighed):
     n_rows: int
 
     def merge(self, other: _Found) -> Self:
-        """Add the summary of the partitions that follow, in place."""
+        """Add the summary of the following partitions in place."""
         self.schema.merge(other.schema)
         self.summary.merge(other.summary)
         self.names = other.names if self.names is None else self.names
@@ -118,7 +119,7 @@ class _Correct:
 
 
 def _score(part: Part, model: Any) -> _Correct:
-    """Predict the rows of a partition, and compare with their classes."""
+    """Predict the classes of the rows of a partition, and compare them with the true classes."""
     total = _Correct(0.0, 0.0)
     for X, y, *weights in part.tuples():
         if len(X):
@@ -139,7 +140,7 @@ def _summarize(part: Part, exact: bool) -> _Found:
 
 
 def _select(X: Any, named: list[str], columns: Any) -> Any:
-    """Return the feature columns of a DataFrame and the columns with classes and weights."""
+    """Return the columns of a DataFrame that contain features, classes or weights."""
     if collection_kind(X) != "frame":
         raise TypeError(
             f"y, sample_weight and columns can be column names only if X is a DataFrame, got {_described(X)}."
@@ -156,8 +157,8 @@ def _select(X: Any, named: list[str], columns: Any) -> Any:
     if len(set(chosen)) < len(chosen):
         name = Counter(chosen).most_common(1)[0][0]
         raise ValueError(f"{name!r} occurs twice among y, sample_weight and columns. Use each column once.")
-    # Without ``columns``, nothing is selected, because errors of pandas would not name the partition that lacks a
-    # column.
+    # Without ``columns``, nothing is selected here. If a partition lacked a column, the error of pandas would not name
+    # the partition.
     return X if columns is None else X[[*features, *named]]
 
 
@@ -172,17 +173,17 @@ def _partitions(name: str, collection: Any) -> list[Any]:
     if kind == "array" and collection.ndim == 2:
         collection = collection.rechunk({1: -1})  # all columns in one chunk
     tasks = list(np.ravel(collection.to_delayed()))
-    # An optimized task may read several Parquet files at once if few of their columns are used, as for y but not X.
+    # If few columns are used, as for y but not for X, an optimized task may read several Parquet files at once.
     if kind == "frame" and len(tasks) != collection.npartitions:
         tasks = collection.simplify().to_delayed(optimize_graph=False)
     return tasks
 
 
 def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
-    """Check that y or the weights match X, and return one task per partition; return names and None unchanged."""
+    """Check that classes or weights match X, and return one task per partition. Return a name or None unchanged."""
     if given is None or isinstance(given, str):
         if name == "y" and given is None and collection_kind(X) != "bag":
-            raise TypeError(f"y must be a collection like X, or a column name, got None for {_described(X)}.")
+            raise TypeError(f"y must be a collection like X, or a column name, but is None, and X is {_described(X)}.")
         return [given] * n_partitions
     own, theirs = (one.chunks[0] if collection_kind(one) == "array" else (np.nan,) for one in (X, given))
     if own != theirs and not np.isnan([*own, *theirs]).any():
@@ -196,7 +197,7 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
     if len(tasks) != n_partitions:
         raise ValueError(
             f"{name} has {len(tasks)} partition(s), but X has {n_partitions}. Both need the same partitions. Select "
-            f"them from one DataFrame, or use repartition (for arrays, rechunk)."
+            f"both from one DataFrame, or use repartition (for arrays, rechunk)."
         )
     return tasks
 

@@ -1,4 +1,4 @@
-"""Partition with its classes and weights, which the task that reads it opens."""
+"""Partitions with their classes and weights, opened by the task that reads their rows."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ __all__ = ["Part"]
 class Part(NamedTuple):
     """Partition of rows, classes and weights.
 
-    An opened partition is never the result of a task. Dask would assume 56 bytes for it, because it computes only the
-    sizes of frames and arrays, and idle workers might then fetch it needlessly.
+    An opened partition is never the result of a task. Dask computes only the sizes of frames and arrays, and would
+    assume 56 bytes for an opened partition. Idle workers might then fetch it needlessly.
     """
 
-    number: int  # of the partition, from 0
+    number: int  # number of the partition, from 0
     X: Any  # rows, or a list of tuples (X, y) or (X, y, sample_weight); a task until it is on a worker
     y: Any  # classes of the rows, or the name of their column, or None
     sample_weight: Any  # weights of the rows, or the name of their column, or None
 
     def open(self) -> Batches:
-        """Return the batches; raises ValueError if rows, classes and weights do not match."""
+        """Return the batches. Raises ValueError if rows, classes and weights do not match."""
         return open_batches(self.tuples(), part=self.number)
 
     def tuples(self) -> list[tuple[Any, ...]]:
-        """Return rows, classes and weights as tuples; raises ValueError if they do not match."""
+        """Return tuples of rows, classes and weights. Raises ValueError if these do not match."""
         X, y, sample_weight = self.X, self.y, self.sample_weight
         if isinstance(y, str) or isinstance(sample_weight, str):
             for name in (y, sample_weight):
@@ -49,7 +49,7 @@ class Part(NamedTuple):
             if len(other) != len(X):
                 raise ValueError(
                     f"in partition {self.number}: {name} has {len(other):,} row(s), but X has {len(X):,}. Both need "
-                    f"the same partitions. Select them from one DataFrame, or repartition (rechunk) one like the other."
+                    f"the same partitions. Select both from one DataFrame, or repartition (rechunk) one like the other."
                 )
             if hasattr(other, "iloc") and hasattr(X, "iloc") and not X.index.equals(other.index):
                 raise ValueError(
@@ -60,5 +60,5 @@ class Part(NamedTuple):
 
 
 def _in_hand(values: Any) -> Any:
-    """Return values that have a length: partitions of Bags may be iterators, which are converted to lists."""
+    """Return values as an object with a length. Partitions of Bags may be iterators, which are converted to lists."""
     return values if values is None or hasattr(values, "__len__") else list(values)

@@ -36,7 +36,7 @@ def apply_lazily(model: Any, method: str, X: Any) -> Any:
 
 
 def _blank(classes: AnyArray, method: str) -> AnyArray:
-    """Return the result of a method for an empty block."""
+    """Return an empty array, as a prediction method would for a block without rows."""
     return np.empty(0, classes.dtype) if method == "predict" else np.empty((0, len(classes)))
 
 
@@ -58,7 +58,7 @@ def _of_bag(rows: Any, model: Any, method: str) -> list[Any]:
 
 
 def _as_pandas(values: AnyArray, classes: AnyArray, index: Any) -> Any:
-    """Return predictions as a Series or DataFrame, whose dtype does not depend on the rows."""
+    """Return predictions as a Series or DataFrame with a dtype that does not depend on the rows."""
     import pandas as pd
 
     if values.ndim == 1:

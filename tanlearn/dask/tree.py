@@ -1,4 +1,4 @@
-"""Tree reductions over partitions, merged between workers."""
+"""Tree reductions over partitions: workers merge the results of other workers."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 
 __all__ = ["Weighed", "compute", "delayed", "merged"]
 
-#: Maximum number of parts that one task merges, and holds in memory at once. 1,000 partitions take three rounds.
+#: Maximum number of parts that one task holds in memory and merges. Merging 1,000 partitions takes three rounds.
 FAN_IN = 16
 
 
 class Weighed:
-    """Base class of task results that report their size.
+    """Base class of task results that report their size in memory.
 
-    Dask moves and spills results by size. It assumes 56 bytes for objects that do not report their size.
+    Dask uses the size of results to decide when to move or spill them. It assumes 56 bytes for objects that do not
+    report their size.
     """
 
     def __sizeof__(self) -> int:
@@ -46,14 +47,14 @@ def merged(parts: Sequence[Any]) -> Any:
 
 
 def compute(task: Any) -> Any:
-    """Compute a task or a list of tasks on the cluster of the current client, or else in threads of Dask."""
+    """Compute one or more tasks on the cluster of the current client or, without a client, in threads of Dask."""
     import dask
 
     return dask.compute(task)[0]
 
 
 def _merge(parts: list[Any]) -> Any:
-    """Merge parts into a copy of the first, because a task may run twice if a worker is lost."""
+    """Merge parts into a copy of the first part, because a task may run twice if a worker is lost."""
     total = deepcopy(parts[0])
     for part in parts[1:]:
         total.merge(part)

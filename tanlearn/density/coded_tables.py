@@ -19,7 +19,7 @@ __all__ = ["encode_table"]
 
 
 def encode_table(estimator: Any, X: Any, sample_weight: Any = None) -> tuple[CodedRows, Table]:
-    """Validate and encode the arguments of ``fit``, and set ``encoder_`` and the names of the columns.
+    """Validate and encode the arguments of ``fit``, and set ``encoder_`` and the column names.
 
     Rows of weight 0 are dropped first. Raises ValueError for an encoder with cut points or missing values that depend
     on classes.

@@ -1,4 +1,4 @@
-"""Density of rows without classes, as a scikit-learn estimator: scores, surprising values, sampling and queries."""
+"""Density of rows without classes, as a scikit-learn estimator: log densities, unusual values, sampling, queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tanlearn.sources.columns import read_columns
 
 __all__ = ["TANDensity"]
 
-#: Numbers per block of rows of contributions: 64 MB.
+#: Array elements per block of rows in ``contributions``: 64 MB.
 _BLOCK_NUMBERS = 2**23
 
 
@@ -50,7 +50,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the start of the latent classes, of the held-out values, and of samples.
+        Seed for the initial latent classes, the hidden values, and samples.
 
     Attributes
     ----------
@@ -59,12 +59,12 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     n_components_ : int
         Number of latent classes.
     structure_ : Structure
-        The network of the columns. The latent class is a parent of all of them.
+        The network of the columns. The latent class is a parent of all columns.
     tables_ : Tables
-        CPTs of the columns given their parent and the latent class.
+        CPTs of the columns, given their parent column and the latent class.
     candidates_ : list of LatentCandidate
-        The networks that were compared, with the attributes ``n_components``, ``has_tree`` and ``score``, the mean
-        log-probability of a hidden value in nats. The list is empty if ``n_components`` is a number.
+        The networks that were compared, with the attributes ``n_components``, ``has_tree`` and ``score``, which is the
+        mean log-probability of a hidden value, in nats. The list is empty if ``n_components`` is a number.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
@@ -72,17 +72,15 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, set only if ``X`` had column names.
 
-    Notes
-    -----
-    If c is the latent class, x_p(j) the parent of column x_j, and w_j the width of the interval of a number, the
-    density is::
+    Notes ----- If c is the latent class, x_p(j) the parent of column x_j, and w_j the width of the interval that
+    contains the number x_j, the density is::
 
         log p(x) = log sum_c p(c) prod_j p(x_j | x_p(j), c)  -  sum_numeric log w_j
 
     This is a density over the numeric columns, in their units, and a probability over the categorical columns. Within
-    an interval, the density is constant. The outermost intervals end at the smallest and largest training value.
-    Outside, the log density decreases linearly, as in ``score_samples`` of classifiers. Missing values are
-    marginalized, so the density is computed from the observed values.
+    an interval, the density is constant. The outermost intervals end at the smallest and the largest training value.
+    Outside these values, the log density decreases linearly, as in ``score_samples`` of classifiers. Missing values are
+    marginalized, so the result is the density of the observed values.
 
     References
     ----------
@@ -128,8 +126,8 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights. A row of weight 2 counts twice, and rows of weight 0 are dropped. With several latent
-            classes, a repeated row gives a different model than a row of weight 2, because the random start is drawn
-            per row.
+            classes, repeating a row gives a different model than a weight of 2, because the initial latent class of
+            each row is random.
 
         Returns
         -------
@@ -139,7 +137,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Raises
         ------
         ValueError, TypeError
-            If a column or a parameter is invalid, or if the encoder needs classes or has no cut points.
+            If a column or a parameter is invalid, or if the encoder needs classes or does not compute cut points.
         """
         rows = self._fit_network(X, sample_weight)
         self._log_widths = _log_widths(self.encoder_)
@@ -170,7 +168,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Returns
         -------
         ndarray of shape (n_samples,)
-            Natural logarithms of the density.
+            Natural logarithms of the densities.
 
         Raises
         ------
@@ -185,8 +183,8 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     def decision_function(self, X: Any) -> FloatArray:
         """Return the log density minus ``offset_``, which is negative for outliers.
 
-        A row with missing values has a larger density, because it is a product of fewer probabilities. Each missing
-        value therefore adds the mean contribution of its column in training.
+        The density of a row with missing values is larger, because it is a product of fewer probabilities. To correct
+        this, the mean contribution of a column in training is added for each missing value.
 
         Parameters
         ----------
@@ -261,7 +259,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         for first in range(0, codes.shape[1], n_rows):
             block = np.ascontiguousarray(codes[:, first : first + n_rows])
             parts = explain(self.tables_, self.structure_, block, n_jobs=self.n_jobs)
-            sums = np.concatenate([parts[:, -1:], parts[:, order]], axis=1).cumsum(axis=1)  # the prior comes first
+            sums = np.concatenate([parts[:, -1:], parts[:, order]], axis=1).cumsum(axis=1)  # column 0 is the prior
             evidence = np.logaddexp.reduce(sums, axis=2)
             found[first : first + n_rows, order] = np.diff(evidence, axis=1)
         found -= self._widths_of(codes)
@@ -272,7 +270,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return found
 
     def surprises(self, X: Any) -> FloatArray:
-        """Return how surprising each value is given all other values of its row.
+        """Return how surprising each value is, given all other values in its row.
 
         Parameters
         ----------
@@ -318,12 +316,12 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         n_samples : int, default=1
             Number of rows.
         random_state : int, RandomState, Generator or None, default=None
-            Seed of the rows. The default is the ``random_state`` of the estimator.
+            Seed for drawing the rows. The default is the ``random_state`` of the estimator.
 
         Returns
         -------
         ndarray of shape (n_samples, n_features), object
-            Raw values. A value of a numeric column is a random training value of the drawn interval.
+            Raw values. For a numeric column, the value is a random training value from the drawn interval.
 
         Raises
         ------
@@ -345,21 +343,20 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return values
 
     def conditional(self, feature: Any, given: Mapping[Any, Any] | None = None) -> dict[Any, float]:
-        """Return the probability of each value of a column, or of several columns jointly, given other values.
+        """Return the probabilities of the values of one or several columns, given values of other columns.
 
-        Parameters
-        ----------
-        feature : str, int or list of these
+        Parameters ---------- feature : str, int, or list of str and int
             Name or number of the column. For a list of columns, their joint distribution is returned.
         given : dict, optional
-            Dictionary from names or numbers of other columns to their values. Columns without a value are marginalized.
+            Dictionary from names or numbers of other columns to their values. All columns without a value are
+            marginalized exactly.
 
         Returns
         -------
         dict
             Probabilities by category, or by interval (low, high) of a numeric column. Intervals include their upper
             end, and the outermost intervals end at -inf and inf. For a list of columns, the keys are tuples with the
-            values of the columns in the order of the list. All other columns are marginalized exactly.
+            values of the columns in the order of the list.
 
         Raises
         ------
@@ -442,7 +439,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return log_evidence(scores) + novelty.log_density - self._widths_of(codes).sum(axis=1)
 
     def _widths_of(self, codes: Codes) -> FloatArray:
-        """Return the log width of the interval of each value, shape (n_samples, n_features); 0 for categories."""
+        """Return the log width of the interval of each value (0 for categories), an array (n_samples, n_features)."""
         found = np.zeros(codes.T.shape)
         for i, widths in self._log_widths.items():
             known = codes[i] != missing_code(codes.dtype)
@@ -450,7 +447,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return found
 
     def _outside(self, X: Any) -> AnyArray:
-        """Return a mask of numbers outside the training range. Shape: (n_samples, n_features)."""
+        """Return an (n_samples, n_features) mask that marks numbers outside the training range."""
         columns = read_columns(X)
         found = np.zeros((columns.n_samples, len(columns)), np.bool_)
         for i, bounds in enumerate(self.encoder_.value_ranges_):
@@ -483,9 +480,9 @@ def _cut_points(encoder: TableEncoder, i: int) -> FloatArray:
 
 
 def _weighted_quantile(values: FloatArray, weights: FloatArray, fraction: float) -> float:
-    """Return a quantile of values repeated as often as their weights, with NumPy's linear interpolation."""
+    """Return a quantile of weighted values, as if each were repeated, with NumPy's linear interpolation."""
     order = np.argsort(values, kind="stable")
-    above = weights[order].cumsum()  # a value has the positions from the sum before it to its own sum minus 1
+    above = weights[order].cumsum()  # a value has the positions from the preceding sum to its own sum minus 1
     position = fraction * max(above[-1] - 1, 0)
     below = np.floor(position)
     low, high = values[order][np.searchsorted(above, [below, min(below + 1, above[-1] - 1)], side="right")]
@@ -493,7 +490,7 @@ def _weighted_quantile(values: FloatArray, weights: FloatArray, fraction: float)
 
 
 def _log_widths(encoder: TableEncoder) -> dict[int, FloatArray]:
-    """Return the log width of each interval of numeric columns; 0 for columns with a single value."""
+    """Return the log widths of the intervals of numeric columns; 0 for columns with a single value."""
     found = {}
     for i, bounds in enumerate(encoder.value_ranges_):
         if bounds is not None:

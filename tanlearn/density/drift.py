@@ -20,8 +20,8 @@ def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
     Parameters
     ----------
     density : TANDensity
-        Density that was fitted to the reference data. Its encoder and structure are used. Fit it with
-        ``n_components=1``, so that its tree describes the dependences.
+        Density that was fitted to the reference data. The comparison uses its encoder and structure. Fit the density
+        with ``n_components=1``, so that its tree describes the dependences.
     reference : array-like or frame of shape (n_reference, n_features)
         Rows of the reference data.
     new : array-like or frame of shape (n_new, n_features)
@@ -35,10 +35,10 @@ def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
         - ``column`` and ``parent``: names or numbers of the column and of its parent in the structure;
         - ``missing_reference`` and ``missing_new``: fractions of missing values;
         - ``distance``: total variation distance of the frequencies of the values, from 0 to 1;
-        - ``log_ratio``: log-likelihood ratio, in nats, of separate frequencies in both data sets against common
+        - ``log_ratio``: log-likelihood ratio, in nats, of separate frequencies for the two data sets against common
           frequencies;
         - ``p_value``: p-value of the likelihood-ratio test for equal frequencies;
-        - ``log_ratio_given_parent`` and ``p_value_given_parent``: the same for the frequencies given each value of the
+        - ``log_ratio_given_parent`` and ``p_value_given_parent``: the same for the conditional frequencies given the
           parent, which change if the dependence changes. They equal ``log_ratio`` and ``p_value`` if the column has no
           parent.
 
@@ -59,8 +59,8 @@ def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
 
     If nothing changed, twice this ratio has approximately a chi-squared distribution. The sum over the columns is the
     log-likelihood ratio of two trees against one. Rows with a missing value of the column or its parent are not
-    counted. Unseen categories of the new data are counted as one further value. P-values are not corrected for the
-    number of columns.
+    counted. All unseen categories of the new data are counted as one additional value. The p-values are not corrected
+    for the number of columns.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def drift_report(density: TANDensity, reference: Any, new: Any) -> Any:
 
 
 def _codes_with_unseen(density: TANDensity, table: Any) -> Codes:
-    """Encode a table, with the number of values as the code of unseen values, as uint16."""
+    """Encode a table as uint16. The code of an unseen value is the number of values of its column."""
     codes, novelty = encode_new_rows(density, table)
     found: Codes = codes.astype(np.uint16)
     found[codes == missing_code(codes.dtype)] = missing_code(found.dtype)
@@ -115,7 +115,7 @@ def _codes_with_unseen(density: TANDensity, table: Any) -> Codes:
 
 
 def _counts(codes: Codes, n_states: AnyArray, missing: int) -> FloatArray:
-    """Count the values of a column for each value of its parent. Shape: (n_values, n_parent_values)."""
+    """Count the values of a column for each value of its parent. Return an array (n_values, n_parent_values)."""
     known = codes[:, (codes != missing).all(axis=0)].astype(np.intp)
     shape = (int(n_states[0]), int(n_states[1:].prod()))
     flat = known[0] * shape[1] + (known[1] if len(known) > 1 else 0)
@@ -123,7 +123,7 @@ def _counts(codes: Codes, n_states: AnyArray, missing: int) -> FloatArray:
 
 
 def _test(counts: FloatArray) -> tuple[float, float]:
-    """Return the log-likelihood ratio of two tables against one, and its p-value.
+    """Return the log-likelihood ratio of separate frequencies for two data sets against common ones, and its p-value.
 
     Shapes: counts: (2, n_values, n_parent_values).
     """
@@ -133,6 +133,6 @@ def _test(counts: FloatArray) -> tuple[float, float]:
     separate = xlogy(counts, counts).sum() - xlogy(counts.sum(axis=1), counts.sum(axis=1)).sum()
     common = xlogy(both, both).sum() - xlogy(both.sum(axis=0), both.sum(axis=0)).sum()
     ratio = max(0.0, float(separate - common))
-    compared = (counts.sum(axis=1) > 0).all(axis=0)  # contexts with rows in both tables
+    compared = (counts.sum(axis=1) > 0).all(axis=0)  # parent values with rows in both data sets
     free = int(((both[:, compared] > 0).sum(axis=0) - 1).sum())
     return ratio, float(chdtrc(free, 2 * ratio)) if free else 1.0

@@ -22,15 +22,15 @@ from tanlearn.models.value_joints import log_joint_of_values, value_starts
 
 __all__ = ["TANImputer"]
 
-#: Numbers per block of rows: 64 MB of log-probabilities of values.
+#: Log-probabilities per block of rows: 64 MB.
 _BLOCK_NUMBERS = 2**23
 
 
 class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator):
     """Imputation of missing values by a tree-augmented network with a latent class.
 
-    The network models the joint distribution of all columns. It is fitted by expectation maximization, also to rows
-    with missing values. A missing value is imputed from its exact distribution given all observed values of its row.
+    The network models the joint distribution of all columns. It is fitted by expectation maximization, also when rows
+    have missing values. A missing value is imputed from its exact distribution given all observed values of its row.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
 
         - "mean": the expected value of a numeric column, and the most probable category of a categorical column;
         - "mode": the mean of the most probable interval of a numeric column, and the most probable category;
-        - "joint": the most probable joint completion of all missing values of the row and its latent class. A numeric
-          column gets the mean of its interval;
-        - "draw": a random draw of all missing values of the row from their joint distribution, see :meth:`draw`.
+        - "joint": the jointly most probable missing values and latent class of the row, with the mean of the interval
+          for a numeric column;
+        - "draw": a random draw of all missing values of the row from their joint distribution (see :meth:`draw`).
     n_components : "auto" or int, default="auto"
         Number of latent classes. 1 is a single Chow-Liu tree. "auto" hides a tenth of the values, and compares 1, 2, 4,
         8, 16 and 32 latent classes, with and without a tree between the columns, by the log-probability of the hidden
@@ -52,19 +52,19 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the start of the latent classes, of the held-out values, and of draws.
+        Seed for the initial latent classes, the hidden values, and draws.
 
     Attributes
     ----------
     n_components_ : int
         Number of latent classes.
     structure_ : Structure
-        The network of the columns. The latent class is a parent of all of them.
+        The network of the columns. The latent class is a parent of all columns.
     tables_ : Tables
-        CPTs of the columns given their parent and the latent class.
+        CPTs of the columns, given their parent column and the latent class.
     candidates_ : list of LatentCandidate
-        The networks that were compared, with the attributes ``n_components``, ``has_tree`` and ``score``, the mean
-        log-probability of a hidden value in nats. The list is empty if ``n_components`` is a number.
+        The networks that were compared, with the attributes ``n_components``, ``has_tree`` and ``score``, which is the
+        mean log-probability of a hidden value, in nats. The list is empty if ``n_components`` is a number.
     encoder_ : TableEncoder
         The fitted encoder.
     n_features_in_ : int
@@ -127,14 +127,15 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values; NaN, None and similar values are missing. Strings, categoricals, booleans and integer-valued
-            columns of at most 10 distinct values are categories; other numeric columns are discretized.
+            Raw values; NaN, None and similar values are missing. Columns of strings, categoricals or booleans, and
+            integer-valued columns with at most 10 distinct values, are categorical. Other numeric columns are
+            discretized.
         y : object, optional
             Ignored.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights. A row of weight 2 counts twice, and rows of weight 0 are dropped. With several latent
-            classes, a repeated row gives a different model than a row of weight 2, because the random start is drawn
-            per row.
+            classes, repeating a row gives a different model than a weight of 2, because the initial latent class of
+            each row is random.
 
         Returns
         -------
@@ -155,15 +156,15 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values. Unseen categories are kept, but the network treats them as missing. Columns without any value
-            in ``fit`` stay missing.
+            Raw values. Unseen categories are kept, but the network treats them as missing. Columns without any observed
+            value in ``fit`` stay missing.
 
         Returns
         -------
         ndarray or frame of shape (n_samples, n_features)
             A copy with imputed values. A frame stays a frame and keeps its types where possible. An array of numbers
-            stays an array of numbers. Other arrays and lists become arrays of objects. The setting of ``set_output`` is
-            respected.
+            stays an array of numbers. Other arrays and lists become arrays of objects. If ``set_output`` was called, it
+            determines the type.
 
         Raises
         ------
@@ -180,7 +181,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         return completed_table(X, absent, self._impute(codes))
 
     def draw(self, X: Any, n_draws: Any = 5, *, random_state: Any = None) -> list[Any]:
-        """Impute the missing values several times by random draws, for multiple imputation.
+        """Impute the missing values several times with random draws, for multiple imputation.
 
         The missing values of a row are drawn together from their distribution given the observed values of the row. A
         numeric value is one of the training values in its interval. Repeat your analysis with each completed copy. The
@@ -193,7 +194,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         n_draws : int, default=5
             Number of completed copies.
         random_state : int, RandomState, Generator or None, default=None
-            Seed of the draws. The default is the ``random_state`` of the imputer.
+            Seed for the draws. The default is the ``random_state`` of the imputer.
 
         Returns
         -------
@@ -227,7 +228,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         return [completed_table(X, absent, self._draw(codes, rng)) for _ in range(n_draws)]
 
     def _impute(self, codes: Codes) -> AnyArray:
-        """Return the decoded rows, shape (n_samples, n_features), with missing values imputed by the strategy."""
+        """Return the decoded rows (n_samples, n_features), with missing values imputed according to ``strategy``."""
         missing = missing_code(codes.dtype)
         if self.strategy == "joint":
             completed, _ = most_probable_completion(self.tables_, self.structure_, codes, n_jobs=self.n_jobs)
@@ -247,7 +248,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         return values
 
     def _value_probabilities(self, codes: Codes) -> Iterator[tuple[AnyArray, FloatArray]]:
-        """Yield numbers of rows with missing values, and the probabilities of all their values, (n_rows, n_values)."""
+        """Yield indices of rows with missing values, with the probabilities (n_rows, n_values) of all values."""
         incomplete = np.flatnonzero((codes == missing_code(codes.dtype)).any(axis=0))
         n_rows = max(1, _BLOCK_NUMBERS // (int(self.encoder_.n_states_.sum()) * self.n_components_))
         for first in range(0, len(incomplete), n_rows):
@@ -258,7 +259,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
             yield rows, np.exp(logs - evidence[:, np.newaxis, np.newaxis]).sum(axis=2)
 
     def _draw(self, codes: Codes, rng: np.random.Generator) -> AnyArray:
-        """Return the decoded rows, shape (n_samples, n_features), with missing values drawn from their posterior."""
+        """Return the decoded rows (n_samples, n_features), with missing values drawn from their posterior."""
         is_missing = codes == missing_code(codes.dtype)
         rows = np.flatnonzero(is_missing.any(axis=0))
         completed = codes.copy()

@@ -1,7 +1,7 @@
 """Expectation maximization for a network with a latent class, from rows with missing values.
 
 An iteration computes the posterior of the latent class and the expected counts over the completions of each row
-(Dempster, Laird and Rubin 1977; for trees, Meila and Jordan, "Learning with mixtures of trees", 2000). Counts of
+(Dempster, Laird and Rubin 1977; for trees, Meila and Jordan, "Learning with mixtures of trees", 2000). The counts of
 intervals are smoothed over adjacent intervals before the CPTs are estimated (Silverman and others, "A smoothed EM
 approach", 1990).
 
@@ -24,15 +24,16 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["CodedRows", "add_pseudo_rows", "fit_latent_classes", "smooth_over_intervals"]
 
-#: Number of pseudo-rows, distributed like the feature itself, per distribution of categories (as in Friedman and others
-#: 1997) and of intervals. With 5 pseudo-rows for intervals, errors of numbers on iris are a third larger.
+#: Number of pseudo-rows, distributed like the feature itself, that are added to each distribution: for categories (as
+#: in Friedman and others 1997), and for intervals. With 5 pseudo-rows for intervals, the errors of imputed numbers on
+#: iris are a third larger.
 _PSEUDO_ROWS = 5.0, 1.0
 #: Count added to each cell, so that values without rows keep a probability.
 _ALPHA = 0.01
 #: Fraction of the count of an interval that moves to each adjacent interval.
 _MIXED = 0.125
-#: Maximum number of iterations of one run, and increase of the mean log-likelihood per row, in nats, below which it
-#: stops.
+#: Maximum number of iterations, and increase in the mean log-likelihood per row, in nats, below which the iterations
+#: stop.
 _MAX_ITER, _TOLERANCE = 30, 1e-3
 
 
@@ -42,14 +43,14 @@ class CodedRows(NamedTuple):
     codes: Codes  # (n_features, n_samples)
     n_states: IntArray  # (n_features,)
     has_intervals: AnyArray  # (n_features,) bool: numeric features, whose values are intervals
-    names: Any  # (n_features,) names of the columns, for ties
+    names: Any  # (n_features,) names of the columns, which break ties
     weights: Any = None  # (n_samples,) positive weights, or None for ones
 
 
 def fit_latent_classes(
     structure: Structure, rows: CodedRows, posterior: FloatArray, n_jobs: int | None = None
 ) -> tuple[Tables, FloatArray]:
-    """Fit the CPTs of a forest with a latent class, starting from a posterior of the class.
+    """Fit the CPTs of a network with a latent class, starting from a posterior of the class.
 
     Returns the CPTs and the posterior under them.
     """
@@ -75,7 +76,7 @@ def fit_latent_classes(
 
 
 def _estimate(counts: FloatArray, layout: TableLayout, has_intervals: AnyArray) -> Tables:
-    """Return the CPTs for expected counts, which are smoothed in place."""
+    """Smooth expected counts in place, and return the CPTs."""
     smooth_over_intervals(counts, layout, has_intervals)
     add_pseudo_rows(counts, layout, has_intervals)
     return MaximumLikelihood(alpha=_ALPHA).from_counts(layout, counts)

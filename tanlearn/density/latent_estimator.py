@@ -1,4 +1,4 @@
-"""Base class of the estimators with a latent class: fitting, and attributes of the fitted network."""
+"""Base class of the estimators with a latent class, with the fit and the attributes of the network."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class LatentNetworkEstimator(BaseEstimator):
     #: Files contain no classes.
     _has_classes: ClassVar[bool] = False
 
-    #: Default of the encoder's ``handle_missing``: missing values are unknown values.
+    #: Default of the encoder's ``handle_missing``: missing values are unknown, not a category.
     _default_handle_missing: ClassVar[str | None] = None
 
     n_components: Any

@@ -1,7 +1,7 @@
-"""Learning of a network without observed class: naive Bayes or a tree with a latent class.
+"""Learning of a network with a latent class: naive Bayes, or a tree of the features.
 
-Some values are hidden from the fit. Their log-probability is used to select the number of latent classes, and whether
-there is a tree between the features.
+Some values are hidden from the fit. Their log-probability is used to select the number of latent classes, and to decide
+whether the features form a tree.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from tanlearn.structures.structures import Structure
 
 __all__ = ["LatentCandidate", "learn_network"]
 
-#: Numbers of latent classes to compare, and minimum number of rows per latent class.
+#: Numbers of latent classes that are compared, and minimum number of rows per latent class.
 _SIZES, _ROWS_PER_CLASS = (1, 2, 4, 8, 16, 32), 8
-#: The comparison ends after this many numbers without improvement.
+#: Number of successive sizes without improvement after which the comparison ends.
 _PATIENCE = 2
 #: Fraction of the values that are hidden, and maximum number of rows for the selection.
 _HIDDEN, _MOST_ROWS = 0.1, 5_000
-#: The tree is learned again from the posterior of the latent class, at most this many times.
+#: Maximum number of times that the tree is learned again from the posterior of the latent class.
 _ROUNDS = 3
 #: An edge is left out of the tree if its CPT has more entries than the first number, and more entries per row than the
-#: second one. Almost all of these entries would stay empty: with two columns of 800 names for 800 rows, a fit took
-#: minutes.
+#: second number, because almost all of these entries would have no rows. With two columns of 800 names and 800 rows, a
+#: fit took minutes.
 _MOST_ENTRIES, _MOST_PER_ROW = 2**17, 10
 
 
@@ -47,7 +47,7 @@ class LatentCandidate(NamedTuple):
 def learn_network(
     rows: CodedRows, n_components: Any, rng: np.random.Generator, n_jobs: int | None = None
 ) -> tuple[BayesNet, list[LatentCandidate]]:
-    """Return the network, and the candidates of the selection.
+    """Return the fitted network, and the candidates of the selection.
 
     ``n_components`` is the number of latent classes of a network with a tree, or "auto".
     """
@@ -61,7 +61,7 @@ def learn_network(
 
 
 def _compare(rows: CodedRows, seed: int, n_jobs: int | None) -> list[LatentCandidate]:
-    """Fit networks of increasing size to rows with held-out values, and score these values."""
+    """Fit networks of increasing size to rows with hidden values, and score the hidden values."""
     rng = np.random.default_rng((seed, 0))
     codes = rows.codes
     if codes.shape[1] > _MOST_ROWS:
@@ -92,7 +92,7 @@ def _compare(rows: CodedRows, seed: int, n_jobs: int | None) -> list[LatentCandi
 def _networks(
     rows: CodedRows, size: int, seed: int, n_jobs: int | None, *, has_tree: bool = True
 ) -> Iterator[BayesNet]:
-    """Yield a network without edges between features, then with ``has_tree`` a network with a tree."""
+    """Yield a network without edges between features and, if ``has_tree`` is true, a network with a tree."""
     n_features, n_samples = rows.codes.shape
     start: FloatArray = np.ones((n_samples, 1))
     if size > 1:
@@ -112,7 +112,7 @@ def _networks(
 
 
 def _tree(rows: CodedRows, posterior: FloatArray, n_jobs: int | None) -> Structure:
-    """Return the tree of maximum likelihood. Each row is counted in all classes, weighted by the posterior."""
+    """Return the maximum-likelihood tree. Each row is counted in all classes, weighted by the posterior."""
     n_samples, size = posterior.shape
     codes = rows.codes if size == 1 else np.ascontiguousarray(np.tile(rows.codes, size))
     weights = None if size == 1 else posterior.T.ravel()

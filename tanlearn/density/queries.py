@@ -1,4 +1,4 @@
-"""Joint probabilities of values of several features given values of other features, with one pass per combination."""
+"""Joint probabilities of several features given values of other features, evaluated for each combination of values."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tanlearn.models.log_joint import log_evidence
 
 __all__ = ["MOST_COMBINATIONS", "joint_probabilities"]
 
-#: Maximum number of combinations of values of a query, whose dictionary takes about 20 MB.
+#: Maximum number of combinations of values in a query. The dictionary then takes about 20 MB.
 MOST_COMBINATIONS = 100_000
-#: Codes per block of combinations, 8 to 16 MB.
+#: Codes per block of combinations, which take 8 to 16 MB.
 _BLOCK_CODES = 2**23
 
 
@@ -25,7 +25,7 @@ def joint_probabilities(
     """Return p(values of the features | observed values) for all combinations; the last feature varies fastest.
 
     ``codes`` is one row, (n_features, 1), in which the features are missing. Raises ValueError if there are more than
-    ``MOST_COMBINATIONS``.
+    ``MOST_COMBINATIONS`` combinations.
     """
     shape = tuple(network.tables.layout.n_states[list(features)].tolist())
     n = math.prod(shape)

@@ -1,4 +1,4 @@
-"""Observed numbers of each interval, for random draws, and tables with imputed values."""
+"""Training values of intervals, for random draws, and copies of data with imputed values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tanlearn.sources.table import Table
 
 __all__ = ["IntervalNumbers", "completed_table"]
 
-#: Maximum number of training values that are kept per interval. If there are more, evenly spaced ones are kept.
+#: Maximum number of training values that are kept per interval. If an interval has more, evenly spaced ones of its
+#: sorted values are kept.
 _MOST_NUMBERS = 256
 
 
@@ -25,11 +26,11 @@ class IntervalNumbers:
     """Training values of the intervals of numeric columns."""
 
     numbers: dict[int, FloatArray]  # sorted values of each numeric column, interval by interval
-    start: dict[int, IntArray]  # first value of each interval, (n_intervals + 1,)
+    start: dict[int, IntArray]  # (n_intervals + 1,) position of the first value of each interval
 
     @classmethod
     def of(cls, columns: Table, codes: Codes, encoder: TableEncoder) -> IntervalNumbers:
-        """Collect the values of training rows."""
+        """Collect the numeric values of training rows."""
         numbers, start = {}, {}
         for i in np.flatnonzero(~encoder.is_discrete_).tolist():
             known = codes[i] != missing_code(codes.dtype)
@@ -50,7 +51,7 @@ class IntervalNumbers:
 
     @classmethod
     def from_state(cls, numbers: Any, n_numbers: Any, n_intervals: dict[int, int]) -> IntervalNumbers:
-        """Restore the values of columns with these numbers of intervals; raise ValueError for inconsistent arrays."""
+        """Restore the values from arrays of a model file; raise ValueError if they do not match the intervals."""
         check_array("n_numbers", n_numbers, np.int64, (sum(n_intervals.values()),))
         if not ((n_numbers >= 0) & (n_numbers <= _MOST_NUMBERS)).all():
             raise ValueError(f"n_numbers must be from 0 to {_MOST_NUMBERS}.")
@@ -64,7 +65,7 @@ class IntervalNumbers:
         return cls(own_numbers, start)
 
     def draw(self, feature: int, codes: AnyArray, rng: np.random.Generator) -> AnyArray:
-        """Return a random training value of each interval in ``codes``; NaN if the column has no values."""
+        """Return a random training value from each interval in ``codes``; NaN if the column has no values."""
         start, numbers = self.start[feature], self.numbers[feature]
         first, n_numbers = start[codes], np.diff(start)[codes]
         uniform = rng.random(len(codes))

@@ -1,4 +1,4 @@
-"""Parameters and standard deviation of the noise for a privacy loss (epsilon, delta)."""
+"""Variance and standard deviation of the noise that a privacy loss (epsilon, delta) requires."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from fractions import Fraction
 
 __all__ = ["gaussian_variance", "laplace_deviation", "largest_rho", "least_epsilon", "log_delta", "variance_of_rho"]
 
-#: Variances are rounded up to a multiple of 1 / 1,024, so that samplers compute with small integers.
+#: Variances are rounded up to a multiple of 1 / 1,024, so that the samplers compute with small integers.
 _STEPS = 1024
-#: Relative decrease of rho, which is much larger than the rounding errors of its computation.
+#: Relative amount by which rho is decreased. It is much larger than the rounding errors in the computation of rho.
 _MARGIN = 1e-9
 
 
@@ -24,7 +24,7 @@ def log_delta(rho: float, epsilon: float) -> float:
         alpha = (low + high) / 2
         if not low < alpha < high:
             break
-        if (2 * alpha - 1) * rho - epsilon + math.log1p(-1 / alpha) < 0:  # the derivative
+        if (2 * alpha - 1) * rho - epsilon + math.log1p(-1 / alpha) < 0:  # sign of the derivative
             low = alpha
         else:
             high = alpha

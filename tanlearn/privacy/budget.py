@@ -30,8 +30,8 @@ class PrivacyBudget:
     Parameters
     ----------
     epsilon : float
-        Maximum privacy loss, at least 1e-12. Smaller values protect better: 0.1 is strong protection, and values above
-        3 are weak.
+        Maximum privacy loss, at least 1e-12. Smaller values protect better: 0.1 gives strong protection, and values
+        above 3 give weak protection.
     delta : float, default=0
         Probability with which the loss may exceed epsilon, from 0 to less than 1. Use 0, or a number far below 1
         divided by the number of rows.
@@ -50,11 +50,9 @@ class PrivacyBudget:
     TypeError
         If ``epsilon`` or ``delta`` is not a number.
 
-    See Also
-    --------
-    tanlearn.TableEncoder.declare : Categories and cut points without rows.
-    tanlearn.TableCounts : Counts of raw data.
-    tanlearn.ConcentratedBudget : A budget for several releases, with less noise in each release.
+    See Also -------- tanlearn.TableEncoder.declare : Declare categories and cut points without reading rows.
+    tanlearn.TableCounts : Counts of rows of raw data. tanlearn.ConcentratedBudget : A budget for several releases, with
+    less noise in each release.
 
     Notes
     -----
@@ -64,10 +62,12 @@ class PrivacyBudget:
     rho is the loss of zero-concentrated differential privacy that implies (epsilon, delta). Replacing a row means
     removing one row and adding another, so its loss is twice epsilon.
 
-    Samples are exact (Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy"), because
-    rounding errors of floating-point noise reveal counts (Mironov 2012). Random bits come from the operating system.
+    The noise is drawn exactly (Canonne, Kamath and Steinke 2020, "The discrete Gaussian for differential privacy"),
+    because the rounding errors of floating-point noise reveal counts (Mironov 2012). Random bits come from the
+    operating system.
 
-    Losses are added as decimal numbers, as Python prints them, so three releases with an epsilon of 0.1 fit into 0.3.
+    Losses are added exactly, as the decimal numbers that Python prints, so three releases with an epsilon of 0.1 fit
+    into a budget of 0.3.
 
     Examples
     --------
@@ -92,12 +92,12 @@ class PrivacyBudget:
 
     @property
     def spent_epsilon(self) -> float:
-        """Sum of the epsilon of all losses so far."""
+        """Sum of the epsilons of all losses so far."""
         return float(self._spent[0])
 
     @property
     def spent_delta(self) -> float:
-        """Sum of the delta of all losses so far."""
+        """Sum of the deltas of all losses so far."""
         return float(self._spent[1])
 
     def spend(self, epsilon: float, delta: float = 0) -> None:
@@ -113,9 +113,10 @@ class PrivacyBudget:
         Raises
         ------
         ValueError
-            If the loss exceeds the remaining budget, or a number is out of range. The budget is then unchanged.
+            If the loss exceeds the remaining budget, or ``epsilon`` or ``delta`` is out of range. The budget is then
+            unchanged.
         TypeError
-            If a number is not real.
+            If ``epsilon`` or ``delta`` is not a real number.
         """
         self._pay(*read_loss(epsilon, delta))
 
@@ -138,10 +139,10 @@ class PrivacyBudget:
             :meth:`~tanlearn.TableEncoder.declare`, not computed from these rows. The counts are not modified. Keep them
             secret.
         epsilon : float, optional
-            Privacy loss of this release. The default is the remaining budget.
+            Privacy loss of this release. By default, the whole remaining budget is spent.
         delta : float, optional
-            Probability with which the loss may exceed epsilon. The default is the same fraction of the budget as for
-            epsilon, or the remaining budget if ``epsilon`` is None.
+            Probability with which the loss may exceed epsilon. The default is the same fraction of its limit as
+            ``epsilon``, or the whole remaining budget if ``epsilon`` is None.
         structure : Structure, optional
             If a structure is given, only the counts of its families are released. They need less noise than the counts
             of all pairs. The structure must not be learned from the same rows, except from released counts.
@@ -155,8 +156,9 @@ class PrivacyBudget:
         Returns
         -------
         TableCounts
-            Counts of at least 0, and at least 1 for each class, with a record of the noise in ``noise``. Ranges of
-            training values are removed. ``from_counts`` of classifiers accepts them like other counts.
+            Counts of at least 0, and at least 1 for each class, with a record of the noise in ``noise``. The ranges of
+            training values are removed from its encoder. The method ``from_counts`` of classifiers accepts the result
+            like other counts.
 
         Raises
         ------

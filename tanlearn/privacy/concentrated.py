@@ -20,9 +20,9 @@ __all__ = ["ConcentratedBudget"]
 class ConcentratedBudget:
     """Limit of the privacy loss of one data set for several releases of counts with discrete Gaussian noise.
 
-    All releases together are (epsilon, delta)-differentially private, as with :class:`~tanlearn.PrivacyBudget`. Losses
-    are added as zero-concentrated differential privacy (zCDP). With many columns, several releases then need less noise
-    than if their epsilons and deltas were added.
+    Together, all releases are (epsilon, delta)-differentially private, as with :class:`~tanlearn.PrivacyBudget`. Losses
+    are added as zero-concentrated differential privacy (zCDP). If there are many columns and several releases, this
+    requires less noise than adding epsilons and deltas.
 
     Parameters
     ----------
@@ -37,25 +37,24 @@ class ConcentratedBudget:
     epsilon, delta : float
         The limits.
     releases : list of AddedNoise
-        Noise of every release, with the epsilon that this release alone would have for the delta of the budget.
+        Noise of every release. The recorded epsilon is that of the release alone, for the delta of the budget.
 
     Raises
     ------
     ValueError
-        If epsilon or delta are out of range.
+        If ``epsilon`` or ``delta`` is out of range.
     TypeError
-        If epsilon or delta are not numbers.
+        If ``epsilon`` or ``delta`` is not a number.
 
     See Also
     --------
     tanlearn.PrivacyBudget : A budget for one release, or without delta.
 
-    Notes
-    -----
-    Let D and D' be any two data sets that differ by one row, which only one of them contains. Results are rho-zCDP if
-    the Renyi divergence of order alpha between the results of D and D' is at most rho alpha for all alpha > 1. The
-    losses rho of several releases add up, even if a release depends on the results of earlier ones (Bun and Steinke
-    2016, lemma 2.3). If one row changes k counts by 1, discrete Gaussian noise on the counts is rho-zCDP with
+    Notes ----- Let D and D' be any two data sets that differ by one row, which only one of them contains. A release is
+    rho-zCDP if the Renyi divergence of order alpha between its results for D and for D' is at most rho alpha for all
+    alpha >
+    1. The losses rho of several releases add up, even if a release depends on the results of earlier ones (Bun and
+    Steinke 2016, lemma 2.3). If one row changes k counts by 1, discrete Gaussian noise on the counts is rho-zCDP with
 
         rho = k / (2 variance)                  (Canonne, Kamath and Steinke 2020, theorem 14),
 
@@ -64,8 +63,9 @@ class ConcentratedBudget:
         delta = min over alpha > 1 of exp((alpha - 1) (alpha rho - epsilon)) / (alpha - 1) (1 - 1 / alpha)^alpha
 
     (corollary 13). The budget is the largest rho for which this delta does not exceed the given delta. If the budget is
-    divided into two equal releases, their variances are about half of the variances of discrete Gaussian noise with a
-    :class:`~tanlearn.PrivacyBudget`. If one row changes few counts, discrete Laplace noise can have a lower variance.
+    divided equally between two releases, the noise has about half the variance of discrete Gaussian noise with a
+    :class:`~tanlearn.PrivacyBudget`. If one row changes few counts, discrete Laplace noise can have a lower variance
+    still.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class ConcentratedBudget:
 
     @property
     def rho(self) -> float:
-        """Limit of the total loss of zero-concentrated differential privacy."""
+        """Limit of the total loss, in terms of zero-concentrated differential privacy."""
         return float(self._rho)
 
     @property
@@ -99,7 +99,7 @@ class ConcentratedBudget:
 
     @property
     def spent_epsilon(self) -> float:
-        """Joint epsilon of all losses so far, for the delta of the budget."""
+        """Epsilon of all losses so far together, for the delta of the budget."""
         return self._epsilon_of(self._spent)
 
     def spend(self, rho: float) -> None:
@@ -108,14 +108,15 @@ class ConcentratedBudget:
         Parameters
         ----------
         rho : float
-            Loss, above 0. A result with a given epsilon and a delta of 0 has a loss of at most epsilon ** 2 / 2.
+            Privacy loss, above 0. A statistic that is (epsilon, 0)-differentially private has a loss of at most epsilon
+            ** 2 / 2.
 
         Raises
         ------
         ValueError
-            If rho exceeds the remaining budget or is out of range. The budget is then unchanged.
+            If ``rho`` exceeds the remaining budget or is out of range. The budget is then unchanged.
         TypeError
-            If rho is not a number.
+            If ``rho`` is not a number.
         """
         self._pay(_positive(rho, "rho"))
 
@@ -135,10 +136,10 @@ class ConcentratedBudget:
         counts : TableCounts
             Counts of rows, as in :meth:`~tanlearn.PrivacyBudget.release`.
         part : float, optional
-            Fraction of the total rho to spend, above 0 and at most 1; by default the remaining budget.
+            Fraction of the total rho to spend, above 0 and at most 1. By default, the whole remaining budget is spent.
         structure : Structure, optional
-            Release only the counts of the families of this structure, which need less noise than the counts of all
-            pairs. It must not be learned from the same rows, except from released counts.
+            If a structure is given, only the counts of its families are released. They need less noise than the counts
+            of all pairs. The structure must not be learned from the same rows, except from released counts.
         encoder_is_public : bool, default=False
             Pass True to confirm that undeclared categories and cut points were fitted to public data, not to the
             counted rows.
@@ -178,13 +179,13 @@ class ConcentratedBudget:
         return released
 
     def _epsilon_of(self, rho: Fraction) -> float:
-        """Return the epsilon of a loss for the delta of the budget, at most the epsilon of the budget."""
+        """Return the epsilon of a loss for the delta of the budget, limited to the epsilon of the budget."""
         if rho >= self._rho:
             return float(self.epsilon)
         return least_epsilon(float(rho), float(self.delta)) if rho else 0.0
 
     def _pay(self, rho: Fraction) -> None:
-        """Add a loss, or raise ValueError if that exceeds the budget."""
+        """Add a loss, or raise ValueError if the total would exceed the budget."""
         rest = self._rho - self._spent
         if rho > rest:
             raise ValueError(

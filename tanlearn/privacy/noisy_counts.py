@@ -1,4 +1,4 @@
-"""Noise on counts: the number of counts that one row changes, and valid counts with noise."""
+"""Counts with noise, and the number of counts that one row changes."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def n_changed_counts(counts: Any) -> int:
 
 
 def add_noise(counts: Any, draw: Callable[[], int]) -> Any:
-    """Return a copy of counts with noise from ``draw`` on every count. Negative counts are replaced by 0.
+    """Return a copy of counts in which noise from ``draw`` is added to every count. Negative counts are replaced by 0.
 
-    Class counts are at least 1, because classifiers need rows of every class. Learners divide the counts of each table
-    by their own sums, so sums of different tables need not agree.
+    Class counts are raised to at least 1, because classifiers need rows of every class. Learners divide the counts of
+    each table by the sum of that table, so the sums of different tables need not agree.
     """
     noisy = {name: _noisy(array, draw) for name, array in counts.arrays().items()}
     noisy["cells"][: counts.n_classes] = np.maximum(noisy["cells"][: counts.n_classes], 1)
@@ -45,6 +45,6 @@ def add_noise(counts: Any, draw: Callable[[], int]) -> Any:
 
 
 def _noisy(counts: AnyArray, draw: Callable[[], int]) -> IntArray:
-    """Return counts with noise, limited to 0 and the largest count. The noise may exceed 64 bits."""
+    """Return counts with noise, clipped to the range from 0 to the largest count. The noise may exceed 64 bits."""
     sums = [min(max(count + draw(), 0), _LARGEST) for count in counts.tolist()]
     return np.array(sums, np.int64)

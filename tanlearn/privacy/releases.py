@@ -1,4 +1,4 @@
-"""Steps of a release that all budgets share: checks of losses, counts and seeds, and the counts with noise."""
+"""Steps of a release that all budgets share: checks of losses, counts and seeds, and noise on the counts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tanlearn.structures.structures import Structure, check_structure
 
 __all__ = ["budget_is_spent", "check_seed", "make_sampler", "read_counts", "read_loss", "with_noise"]
 
-#: Smallest epsilon. For smaller values, the noise would exceed all realistic numbers of rows.
+#: Smallest epsilon. For smaller values, the noise would exceed any realistic number of rows.
 _LEAST_EPSILON = 1e-12
 
 
@@ -47,7 +47,7 @@ def read_loss(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
 
 
 def budget_is_spent(epsilon: Any) -> ValueError:
-    """Return the error for a release after the budget has been spent."""
+    """Return the error for a release from a budget that is spent."""
     return ValueError(
         f"the privacy budget (epsilon {epsilon}) is spent, so no more counts can be released. Use the counts that "
         f"were already released."
@@ -61,7 +61,7 @@ def check_seed(random_state: Any) -> None:
 
 
 def make_sampler(random_state: Any) -> ExactSampler:
-    """Return a sampler of noise, and warn if it has a seed."""
+    """Return a sampler of noise. Warn if the sampler has a seed."""
     if random_state is None:
         return ExactSampler(None)
     warn(
@@ -72,18 +72,18 @@ def make_sampler(random_state: Any) -> ExactSampler:
 
 
 def with_noise(counts: TableCounts, own: Any, draw: Callable[[], int], noise: AddedNoise) -> TableCounts:
-    """Return the counts ``own`` with noise from ``draw``, the record of the noise, and the encoder of ``counts``."""
+    """Return ``own`` with noise from ``draw`` and a record of it, and with the classes and encoder of ``counts``."""
     noisy = add_noise(own, draw)
     encoder = copy(counts.encoder)
-    encoder.value_ranges_ = [None] * encoder.n_features_in_  # those of the counted rows are not public
+    encoder.value_ranges_ = [None] * encoder.n_features_in_  # the ranges of the counted rows are not public
     noisy.noise = (noise,)
     return TableCounts(noisy, encoder=encoder, classes=counts.classes)
 
 
 def read_counts(counts: Any, structure: Structure | None, encoder_is_public: bool) -> Any:
-    """Check that noise can protect the counted rows, and return the counts to release.
+    """Check that noise can protect the counted rows, and return the counts to be released.
 
-    With a structure, these counts are the counts of its families.
+    If a structure is given, these are the counts of its families.
     """
     if not isinstance(counts, TableCounts):
         raise TypeError(f"counts must be a TableCounts, got {type(counts).__name__}. Pass encoder and classes with it.")

@@ -33,7 +33,7 @@ class ExactSampler:
         return found
 
     def is_below_exp(self, numerator: int, denominator: int) -> bool:
-        """Return True with probability exp(-numerator / denominator), for a fraction of at least 0 (algorithm 1)."""
+        """Return True with probability exp(-numerator / denominator), for a nonnegative fraction (algorithm 1)."""
         while numerator > denominator:  # exp(-g) is exp(-1) exp(-(g - 1))
             if not self.is_below_exp(1, 1):
                 return False
@@ -57,7 +57,7 @@ class ExactSampler:
             size = (remainder + t * quotient) // s
             if self._bits(1):
                 return size
-            if size:  # 0 must not be drawn with both signs
+            if size:  # otherwise, 0 would be drawn with both signs, and thus twice as often
                 return -size
 
     def gaussian(self, variance: Fraction) -> int:

@@ -1,5 +1,5 @@
-"""Hyperparameter search: random search, populations of trainings, size paths and Pareto fronts.
+"""Hyperparameter search: random search, concurrent trainings, size paths and Pareto fronts.
 
-A search gets an estimator, settings to vary, and raw or encoded rows. It returns the best classifier with all results.
-An interrupted search resumes from a checkpoint.
+The input of a search consists of an estimator, settings to vary, and rows. The output consists of the best classifiers
+and all results. An interrupted search can be resumed from a checkpoint.
 """

@@ -1,4 +1,4 @@
-"""Checkpoint of a search: a line that identifies the search, and a line of JSON per finished training."""
+"""Checkpoint of a search: a line that identifies the search, and a line of JSON for each finished training."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _IRRELEVANT = {"checkpoint", "n_jobs", "verbose"}
 
 
 def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> str:
-    """Return a SHA-256 digest of everything that determines a search: estimator, data, runs and library version.
+    """Return a SHA-256 digest of the inputs of a search: estimator, data, runs and library version.
 
     Raises ValueError if a parameter, such as a lambda, cannot be serialized.
     """
     parameters = {k: v for k, v in estimator.get_params(deep=False).items() if k not in _IRRELEVANT}
-    # This string distinguishes these searches from older searches, which scored runs before calibration.
+    # This string distinguishes searches from searches of older versions, which scored runs before calibration.
     return digest(
         "search", ["scores after calibration", type(estimator).__qualname__, parameters, list(runs), list(parts)]
     )
@@ -36,8 +36,8 @@ def fingerprint(estimator: Any, parts: Sequence[Part], runs: Sequence[Run]) -> s
 class SearchCheckpoint:
     """File of finished trainings, to which each result is appended.
 
-    If the file ends in the middle of a line, because the process or the machine was stopped, only that line is lost.
-    Raises ValueError if the file belongs to another search or is not a checkpoint.
+    If the process or the machine was stopped while it wrote a line, only that line is lost. Raises ValueError if the
+    file belongs to another search or is not a checkpoint.
     """
 
     def __init__(self, path: str | os.PathLike[str], digest: str) -> None:
@@ -90,7 +90,7 @@ class SearchCheckpoint:
 
 
 def _read_result(line: Any) -> RunResult:
-    """Return the result in a line of the file; raise ValueError if a value has the wrong type."""
+    """Return the result in a line of the file. Raise ValueError if a value has the wrong type."""
     result = RunResult(**line)
     numbers = result.setting, result.part, result.n_parameters, result.size_bits, result.n_operations
     if not all(type(number) is int and number >= 0 for number in numbers) or type(result.failure) is not str:

@@ -28,7 +28,7 @@ __all__ = ["ParetoFront", "not_dominated", "pareto_search"]
 def not_dominated(costs: Any) -> IntArray:
     """Return the ascending indices (n_kept,) of the Pareto front of costs (n_points, n_costs).
 
-    Lower costs are better. Points with nan are excluded. Among equal points, the first is kept.
+    Lower costs are better. Points that contain nan are excluded. Of several equal points, only the first is kept.
     """
     points: FloatArray = np.asarray(costs, dtype=np.float64)
     at_most = (points[:, np.newaxis] <= points).all(axis=2)
@@ -44,9 +44,9 @@ class ParetoFront:
     Parameters
     ----------
     cv_results : dict of ndarrays
-        ``cv_results_`` of :class:`~tanlearn.TANSearchCV`, sorted by size. The front is computed from
-        ``mean_test_score`` (nan if a training failed), ``mean_size_bits`` and ``mean_n_operations``. Display it with
-        ``pandas.DataFrame(cv_results)``.
+        Attribute ``cv_results_`` of :class:`~tanlearn.TANSearchCV`, sorted by size. The front is computed from
+        ``mean_test_score`` (nan if a training failed), ``mean_size_bits`` and ``mean_n_operations``. Display the
+        results with ``pandas.DataFrame(cv_results)``.
     front : ndarray of shape (n_estimators,), intp
         Indices of the settings on the front.
     estimators : list of TANClassifier
@@ -60,8 +60,8 @@ class ParetoFront:
     def best_within(self, *, size_bits: float | None = None, n_operations: float | None = None) -> TANClassifier:
         """Return the classifier with the lowest held-out error within limits of size and operations.
 
-        Size and operations are computed for the classifier trained on all rows. Its structure may differ from the
-        structures of the splits.
+        Size and operations are computed for the classifier that was trained on all rows. Its structure may differ from
+        the structures that were learned in the splits.
 
         Parameters
         ----------
@@ -94,7 +94,7 @@ class ParetoFront:
         return self.estimators[min(allowed, key=lambda i: (-score[i], sizes[i]))]
 
     def plot(self, ax: Any = None) -> Any:
-        """Plot held-out errors over sizes.
+        """Plot the held-out errors against the sizes.
 
         Parameters
         ----------
@@ -128,15 +128,15 @@ def pareto_search(
     random_state: int = 0,
     verbose: int = 0,
 ) -> ParetoFront:
-    """Search over bits and size penalties, and return the Pareto front of error, size and operations ([RE] V-G).
+    """Search over numbers of bits and size penalties for the Pareto front of error, size and operations ([RE] V-G).
 
-    All combinations are trained and scored on held-out rows. Classifiers with the settings of the front are then
-    trained on all rows.
+    All combinations of settings are trained, and scored on held-out rows. Classifiers with the settings on the front
+    are then trained on all rows.
 
     Parameters
     ----------
     estimator : TANClassifier
-        Base classifier of all combinations.
+        Classifier that provides all other settings.
     X : array-like or frame of shape (n_samples, n_features)
         Raw values.
     y : array-like of shape (n_samples,)
@@ -148,7 +148,7 @@ def pareto_search(
         Values of the estimator's parameter ``size_weight``, in nats per CPT entry and row, relative to the mean loss
         per row.
     param_grid : dict, optional
-        Dictionary from the name of each further parameter to the list of its values.
+        Dictionary from the name of each additional parameter to a list of its values.
     sample_weight : array-like of shape (n_samples,), optional
         Weights of the rows, in training and in the score.
     cv : int, splitter or float, default=0.2
@@ -157,12 +157,12 @@ def pareto_search(
         File from which an interrupted search resumes, as for :class:`~tanlearn.TANSearchCV`.
     n_jobs : int, optional
         Number of threads, each for one training, or of workers of the backend set by :func:`joblib.parallel_config`.
-        Results do not depend on it. With ``device="cuda"``, ``n_jobs`` applies only to the final training of the front;
-        all other trainings run together on the device.
+        Results do not depend on it. With ``device="cuda"``, ``n_jobs`` applies only to the final training of the
+        classifiers on the front. All other trainings run together on the device.
     random_state : int, default=0
-        Seed of the splits and of each training.
+        Seed for the splits and for each training.
     verbose : int, default=0
-        1 prints one line per training.
+        If 1, one line per training is printed.
 
     Returns
     -------
@@ -191,7 +191,7 @@ def pareto_search(
         read_bits(value)
     from sklearn.model_selection import ParameterGrid
 
-    # One seed for all trainings, so that they have the same candidates and the same order of rows.
+    # All trainings have the same seed, so that their candidates and the order of their rows are equal.
     grid = {"bits": bits, "size_weight": size_weight, "random_state": [random_state], **(param_grid or {})}
     search = TANSearchCV(
         estimator,

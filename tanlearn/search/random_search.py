@@ -1,4 +1,4 @@
-"""Random search over the settings of gradient TAN, with trainings that can be interrupted and resumed."""
+"""Random search over the settings of gradient TAN, which can be interrupted and resumed."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
     """Return the default search space of an estimator, for :class:`TANSearchCV` or ``RandomizedSearchCV``.
 
     The ranges contain the best settings of wide searches on validation rows of letter, satimage, usps and mnist. The
-    best ``gamma`` increases with the number of features: 5 for 16, 30 for 36, 100 for 256. If the estimator has the
-    hybrid loss, its parameters are included. If its kind of candidates has a number of candidate parents, this number
-    is included. Raises ValueError if the estimator is not a TANClassifier.
+    best ``gamma`` increases with the number of features: it was 5 for 16, 30 for 36, and 100 for 256 features. If the
+    estimator has the hybrid loss, parameters of the loss are included. If the candidates have a parameter for the
+    number of candidate parents, this parameter is included. Raises ValueError if the estimator is not a TANClassifier.
     """
     if not isinstance(estimator, TANClassifier):
         raise ValueError(
-            f"param_distributions must list the parameters to search for {type(estimator).__name__}: only "
-            f"TANClassifier has default distributions."
+            f"param_distributions must be set for {type(estimator).__name__}, because only TANClassifier has default "
+            f"distributions."
         )
     distributions: dict[str, Any] = {
         "training__learning_rate": loguniform(0.01, 0.1),
@@ -61,41 +61,41 @@ def default_distributions(estimator: TANClassifier) -> dict[str, Any]:
 class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Random search over the settings of gradient TAN.
 
-    It is faster than scikit-learn's ``RandomizedSearchCV`` for many similar trainings, because each split is encoded
-    only once. Each worker runs one training at a time, and finished trainings can be stored in a file.
+    This search is faster than scikit-learn's ``RandomizedSearchCV`` for many similar trainings, because each split is
+    encoded only once. Each worker runs one training at a time, and finished trainings can be stored in a file.
 
     Parameters
     ----------
     estimator : TANClassifier, optional
-        Base classifier. The default is ``TANClassifier()``. If its ``loss`` is None, the search uses ``Hybrid()``,
-        because the search itself selects the settings. Runs are calibrated like ``best_estimator_``, because
-        calibration may change predicted classes. Calibration trains each run on up to five additional folds;
-        ``calibrate=False`` avoids this.
+        Classifier that provides all other settings. The default is ``TANClassifier()``. If its ``loss`` is None, the
+        search uses ``Hybrid()``, because the search itself selects the parameters of the loss. All trainings are
+        calibrated like ``best_estimator_``, because calibration may change predicted classes. Calibration requires up
+        to five additional fits per training. Set ``calibrate=False`` to avoid them.
     param_distributions : dict, optional
         Dictionary from the name of each parameter to a list or SciPy distribution of its values. Names of nested
         parameters are, for example, ``loss__gamma`` and ``training__learning_rate``. The default is
         :func:`default_distributions`.
         Parameters of the encoder cannot be searched.
     n_iter : int, default=40
-        Number of settings to draw.
+        Number of combinations of settings that are drawn.
     cv : int, splitter or float, default=0.2
-        A float is the fraction of held-out rows of one stratified split. Any other value determines the folds, as in
+        A float is the fraction of rows that one stratified split holds out. Any other value determines the folds, as in
         scikit-learn.
     refit : bool, default=True
-        Whether to train the best settings again on all rows.
+        Whether to train a classifier with the best settings on all rows.
     checkpoint : str or path, optional
         File to which each finished training is appended. If the file exists, a search with the same data and settings
         resumes from it. If the file belongs to another search, an error is raised.
     n_jobs : int, optional
         Number of threads, as in joblib, each for one training. Within ``joblib.parallel_config(backend="dask")``, or
-        with another process backend, trainings run on its workers, and each split is sent once. The estimator's
-        ``callback`` is also sent, but values that it stores stay in the worker. Results do not depend on ``n_jobs``.
-        With ``device="cuda"``, no workers are used: all trainings of a split run together on the device and finish
-        together.
+        with another process backend, trainings run on the workers of the backend, and each split is sent once. The
+        estimator's ``callback`` is also sent, but values that it stores stay in the worker. Results do not depend on
+        ``n_jobs``. With ``device="cuda"``, no workers are used: all trainings of a split run together on the device and
+        finish together.
     random_state : int or None, default=None
-        Seed of the drawn settings, the splits and each training.
+        Seed for the drawn settings, the splits and each training.
     verbose : int, default=0
-        1 prints one line per training with the best score so far.
+        If 1, one line per training is printed, with the best score so far.
     callback : callable, optional
         Function that is called in this process with each :class:`~tanlearn.search.runs.RunResult`. If it returns True,
         the search ends with the results so far.
@@ -103,10 +103,10 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     Attributes
     ----------
     cv_results_ : dict of ndarrays
-        As in scikit-learn: ``params``, ``param_<name>``, ``split<k>_test_score``, ``mean_test_score``,
+        Results as in scikit-learn: ``params``, ``param_<name>``, ``split<k>_test_score``, ``mean_test_score``,
         ``std_test_score``, ``rank_test_score``, ``mean_fit_time``, ``std_fit_time``, and ``mean_n_parameters``,
         ``mean_size_bits`` and ``mean_n_operations``. Settings that were not trained on all splits have nan scores and
-        the last rank. Show it with ``pandas.DataFrame(cv_results_)``.
+        the last rank. Display the results with ``pandas.DataFrame(cv_results_)``.
     n_splits_ : int
         Number of splits.
     best_index_ : int
@@ -119,7 +119,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     best_estimator_ : TANClassifier
         Classifier with the best settings, trained on all rows. It is set only if ``refit`` is True.
     refit_time_ : float
-        Seconds of the training on all rows. It is set only if ``refit`` is True.
+        Time of the training on all rows, in seconds. It is set only if ``refit`` is True.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order. It is set only if ``refit`` is True.
 
@@ -176,9 +176,9 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.callback = callback
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> TANSearchCV:
-        """Draw settings, train them on each split, and train the best settings on all rows.
+        """Draw settings, train a classifier with each on each split, and train one with the best settings on all rows.
 
-        A keyboard interrupt ends the search. Finished trainings are in the checkpoint.
+        A keyboard interrupt stops the search. The finished trainings are then in the checkpoint.
 
         Parameters
         ----------
@@ -220,11 +220,11 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             )
         if own.get("training__checkpoint") is not None:
             raise ValueError(
-                "the estimator's checkpoint can store one training only, but a search has many. Set the checkpoint "
-                "of the search instead."
+                "the estimator's checkpoint can store only one training, but a search consists of many. Set the "
+                "checkpoint of the search instead."
             )
         seed = int(np.random.SeedSequence().generate_state(1)[0] if self.random_state is None else self.random_state)
-        from sklearn.model_selection import ParameterSampler  # an import of 0.14 s that most processes do not need
+        from sklearn.model_selection import ParameterSampler  # an import of 0.14 s that most processes avoid
 
         given = self.param_distributions
         distributions = default_distributions(base) if given is None else given
@@ -235,7 +235,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                     "parameters of the encoder and class_weight cannot be searched, because each split is encoded "
                     "and weighted once for all settings. Remove them from param_distributions."
                 )
-            clone(base).set_params(**clone(setting, safe=False))  # raises for unknown names
+            clone(base).set_params(**clone(setting, safe=False))  # raises ValueError for unknown names
         whole = clone(base)
         encode_training(whole, X, y, sample_weight)  # validate the data before any training
         parts = self._parts(base, X, y, sample_weight, seed)
@@ -272,7 +272,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             known = {label: code for code, label in enumerate(carrier.classes_.tolist())}
             known_codes = np.array([known.get(label, -1) for label in classes[codes[test]].tolist()])
             held_out_codes = carrier.encoder_.encode(_safe_indexing(table, test), handle_unknown="missing")
-            numbered = replace(data, row_numbers=train[data.row_numbers])  # messages report rows of the user's data
+            numbered = replace(data, row_numbers=train[data.row_numbers])  # messages refer to rows of the user's data
             parts.append(Part(numbered, held_out_codes, known_codes, weights[1]))
         return parts
 
@@ -302,7 +302,7 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return finished
 
     def _collect(self, settings: list[dict[str, Any]], finished: list[RunResult], n_parts: int) -> None:
-        """Set ``cv_results_`` and the attributes of the best settings."""
+        """Set ``cv_results_`` and the attributes that describe the best settings."""
         shape = (n_parts, len(settings))
         costs = {name: np.full(shape, np.nan) for name in ("n_parameters", "size_bits", "n_operations")}
         scores, seconds, sizes = np.full(shape, np.nan), np.full(shape, np.nan), costs["n_parameters"]
@@ -315,8 +315,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if np.isnan(mean).all():
             failures = {result.failure for result in finished if result.failure}
             raise ValueError(
-                f"a search needs settings that were trained on every split, but there are none. "
-                f"Failures: {sorted(failures) or 'none'}."
+                f"no settings were trained successfully on every split, so there are no best settings. Failures: "
+                f"{sorted(failures) or 'none'}."
             )
         self.cv_results_: dict[str, Any] = {
             **cv_results(settings, scores, mean),

@@ -1,7 +1,7 @@
 """Trainings of a search: one task per combination of settings and split.
 
-Trainings share only the encoded data, run epochs without the GIL, and have their own random generators. The outcome of
-a training therefore does not depend on the number or order of other trainings.
+Trainings share only the encoded data, run epochs without the GIL, and have their own random generators. The result of a
+training therefore does not depend on the number or the order of other trainings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tanlearn.models.log_joint import log_joint
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.training import Training
 
-#: Fraction of CUDA's free memory that trainings may use, and maximum number of trainings that run together. With this
+#: Fraction of the free CUDA memory that trainings may use, and maximum number of trainings that run together. With this
 #: number, every kernel launch fills the largest device several times over.
 MEMORY_SHARE, MOST_TOGETHER = 0.8, 256
 
@@ -38,18 +38,18 @@ class Part:
     """Encoded training rows and held-out rows of a split."""
 
     data: EncodedData  # training rows, shared by all runs
-    codes: Codes  # (n_features, n_held_out) held-out rows, with the encoding fitted to the training rows
-    y: AnyArray  # (n_held_out,) class codes; -1 for a class that is not in the training rows
+    codes: Codes  # (n_features, n_held_out) held-out rows, encoded by the encoder of the training rows
+    y: AnyArray  # (n_held_out,) class codes, -1 for a class that the training rows do not contain
     weight: AnyArray | None = None  # (n_held_out,) weights
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training: settings and the split to train on."""
+    """One training: the settings, and the split whose rows are used."""
 
     setting: int  # index of the settings
     part: int  # index of the split
-    parameters: dict[str, Any]  # of the estimator, including random_state
+    parameters: dict[str, Any]  # parameters of the estimator, including random_state
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class RunResult:
 
     setting: int  # index of the settings
     part: int  # index of the split
-    score: float  # correctly classified fraction of the held-out weight; nan if the training failed
+    score: float  # weighted accuracy on the held-out rows; nan if the training failed
     n_parameters: int  # free parameters of the model
     seconds: float  # wall time of the training; on CUDA, time of the group divided by its size
-    failure: str = ""  # reason of a failure, or empty
-    # bits of all parameters of the model; 32 per parameter, if they are not rounded
+    failure: str = ""  # reason for a failure, or an empty string
+    # bits of all parameters of the model, 32 per parameter if they are not rounded
     size_bits: int = field(default=0, repr=False)
-    n_operations: int = field(default=0, repr=False)  # additions per prediction
+    n_operations: int = field(default=0, repr=False)  # number of additions per prediction
 
 
 def run_population(
@@ -75,16 +75,16 @@ def run_population(
     n_jobs: int | None = None,
     progress: Callable[[str], Any] | None = None,
 ) -> Generator[RunResult]:
-    """Train and score all runs; yield the results in the order of completion.
+    """Train and score all runs, and yield the results in the order of completion.
 
-    ``n_jobs`` is the number of threads, or of workers of the backend set by :func:`joblib.parallel_config`, to which
-    each split is sent once. Only the order of the results depends on it. If the estimator's ``device`` is "cuda", as
-    many trainings of gradient TANs run together on the device as fit in its memory. Because their results arrive
-    together, ``progress`` then receives lines of text.
+    ``n_jobs`` is the number of threads, or of workers of the backend set by :func:`joblib.parallel_config`. Each split
+    is sent to a worker only once. Only the order of the results depends on ``n_jobs``. If the estimator's ``device`` is
+    "cuda", as many trainings of gradient TANs run together on the device as fit into its memory. The results of such a
+    group arrive together, so ``progress`` is called with messages before that.
 
-    If the generator is closed, trainings in threads or on loky's workers stop. Running trainings on a cluster finish,
-    but no further training begins. Raises ImportError or RuntimeError if the device is not available, and TypeError if
-    a process backend cannot serialize the estimator or a value.
+    If the generator is closed, trainings in threads or on loky's workers stop. Trainings that are running on a cluster
+    are finished, but no more trainings begin. Raises ImportError or RuntimeError if the device is not available, and
+    TypeError if a process backend cannot serialize the estimator or a value.
     """
     device = getattr(estimator, "device", "cpu")
     check_device(device)
@@ -103,7 +103,7 @@ def run_population(
 
 
 def _train(part: Part, estimator: Classifier, run: Run, is_over: Callable[[], bool] | None) -> RunResult:
-    """Train and score one run; a failure is returned as a result and does not end the other runs."""
+    """Train and score one run. A failure is returned as a result, so that the other runs continue."""
     started = time.perf_counter()
     try:
         model = _configured(estimator, run)
@@ -119,7 +119,7 @@ def _train(part: Part, estimator: Classifier, run: Run, is_over: Callable[[], bo
 def _run_on_cuda(
     estimator: Classifier, parts: Sequence[Part], runs: Sequence[Run], progress: Callable[[str], Any] | None
 ) -> Generator[RunResult]:
-    """Train and score all runs on CUDA, as many together as fit in memory."""
+    """Train and score all runs on CUDA, as many together as fit into memory."""
     waiting = deque(runs)
     while waiting:
         yield from _run_some(estimator, parts, waiting, progress)
@@ -150,7 +150,7 @@ def _run_some(
         if rows not in shared:
             free_bytes -= max(need.shared for need in needs)
             shared.add(rows)
-        if free_bytes < 0 and begun:  # it begins again with the next runs
+        if free_bytes < 0 and begun:  # this run starts again in the next group
             waiting.appendleft(run)
             break
         begun.append((run, model, trainings))
@@ -161,7 +161,7 @@ def _run_some(
         try:
             model.end_encoded(trainings, [next(outcomes) for _ in trainings])
         except Exception as error:
-            failure = error.with_traceback(None)  # its traceback would keep this frame and the memory of all trainings
+            failure = error.with_traceback(None)  # the traceback would keep this frame and the memory of all trainings
         yield _scored(run, model, parts[run.part], seconds) if failure is None else _failed(run, failure, seconds)
 
 
@@ -172,7 +172,7 @@ def _free_bytes() -> int:
 
 
 def _configured(estimator: Classifier, run: Run) -> Any:
-    """Return a clone of the estimator with the parameters of a run; values are cloned because runs share losses."""
+    """Return a clone of the estimator with the parameters of a run, which are cloned because runs share losses."""
     model = clone(estimator).set_params(**clone(run.parameters, safe=False))
     parameters = model.get_params(deep=False)
     # Runs are scored by predicted classes. With few bits, calibration changes the classes only if a prior is set.
@@ -187,7 +187,7 @@ def _failed(run: Run, error: Exception, seconds: float) -> RunResult:
 
 
 def _scored(run: Run, model: Any, part: Part, seconds: float) -> RunResult:
-    """Return the result of a fitted model on the held-out rows."""
+    """Score a fitted model on the held-out rows, and return the result."""
     scores = log_joint(model.tables_, model.structure_, part.codes, device=getattr(model, "device", "cpu"))
     scores = model.calibration_.shifted(scores)  # as predict does
     score = float(np.average(scores.argmax(axis=1) == part.y, weights=part.weight))
@@ -197,7 +197,7 @@ def _scored(run: Run, model: Any, part: Part, seconds: float) -> RunResult:
 
 @dataclass(frozen=True)
 class _Interruptible:
-    """Callback of the user, which also stops the training if its results are no longer needed."""
+    """Callback that calls the user's callback, and also stops the training if its result is no longer needed."""
 
     callback: Callable[[Any], Any] | None
     is_over: Callable[[], bool]

@@ -27,24 +27,24 @@ def size_path(
     sample_weight: Any = None,
     n_jobs: int | None = None,
 ) -> list[TANClassifier]:
-    """Fit one classifier per size penalty ([RE] eq. 17) and seed.
+    """Fit one classifier for each combination of size penalty ([RE] eq. 17) and seed.
 
-    Each training starts from the parameters of the previous one.
+    Each training starts from the parameters that resulted from the previous training.
 
     Parameters
     ----------
     estimator : TANClassifier
-        Classifier with the parameters of the first training of a path; it is not changed.
+        Classifier with the settings of the first training of each path. It is not modified.
     X : array-like or frame of shape (n_samples, n_features)
         Raw values.
     y : array-like of shape (n_samples,)
         Classes.
     size_weights : sequence of float
-        Penalties of the path in order, in nats per parameter and row, relative to the mean loss per row (see
-        :class:`~tanlearn.TANClassifier`). As penalties increase, the edges that reduce the loss least per additional
-        CPT entry disappear first.
+        Penalties in the order of the path, in nats per parameter and row, relative to the mean loss per row (see
+        :class:`~tanlearn.TANClassifier`). As the penalty increases, the edges that reduce the loss least per additional
+        CPT entry are removed first.
     n_epochs : int, optional
-        Number of epochs of each training except the first; by default a quarter of the estimator's epochs.
+        Number of epochs of each training except the first. The default is a quarter of the estimator's epochs.
     random_states : sequence of int, default=(0,)
         Seeds, one per path.
     sample_weight : array-like of shape (n_samples,), optional
@@ -82,12 +82,13 @@ def size_path(
     """
     weights, seeds = list(size_weights), list(random_states)
     if not weights or not seeds:
-        raise ValueError("size_weights and random_states must contain at least one number each.")
+        raise ValueError("size_weights and random_states must each contain at least one number.")
     if not all(isinstance(seed, (int, np.integer)) for seed in seeds):
         raise ValueError(f"random_states must contain one integer per path, got {seeds!r}.")
     if estimator.get_params()["training__checkpoint"] is not None:
         raise ValueError(
-            "a checkpoint can store one training only, but a path has several. Set checkpoint=None in the estimator."
+            "a checkpoint can store only one training, but a path consists of several. Set checkpoint=None in the "
+            "estimator."
         )
     later = max(1, (estimator.n_epochs or N_EPOCHS) // 4) if n_epochs is None else n_epochs
     rows = X, y, sample_weight
@@ -98,7 +99,7 @@ def size_path(
 def _follow(
     rows: tuple[Any, Any, Any], estimator: TANClassifier, size_weights: list[float], later: int, seed: int
 ) -> list[TANClassifier]:
-    """Train the classifiers of one path. All except the first are trained for ``later`` epochs."""
+    """Train the classifiers of one path, all except the first for ``later`` epochs."""
     model = clone(estimator).set_params(warm_start=True, random_state=seed)
     found = []
     for weight in size_weights:

@@ -101,7 +101,7 @@ def test_classes_that_are_rarer_than_folds_are_named(weather):
         "the least populated class, 'rain', has 2 row(s), so some of the 5 folds have no test "
         "row of this class. Use fewer folds or more rows."
     ]
-    with pytest.raises(ValueError, match=r"at least one class must have 89 rows for 89 folds\. Use at most 88"):
+    with pytest.raises(ValueError, match=r"at least one class must have 89 rows or more for 89 folds\. Use at most 88"):
         compare(replace(weather, y=labels), ["NB ML"], n_folds=89)
 
 

@@ -105,7 +105,7 @@ def test_what_cannot_be_sent_is_refused():
     lock = threading.Lock()
     learner = Learner("own", "", "", lambda *arguments: lock and NaiveBayesClassifier())
     with pytest.raises(
-        TypeError, match=r"a task cannot be sent to another process: .*lock.*If cell_time_limit is set, cells"
+        TypeError, match=r"a task cannot be sent to another process: .*lock.*if cell_time_limit is set, because cells"
     ):
         compare("iris", learner, cell_time_limit=LONG)
 

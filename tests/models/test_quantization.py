@@ -482,8 +482,8 @@ def test_a_path_of_prices_is_a_chain_of_warm_starts(n_jobs):
         assert not model.warm_start
         assert not hasattr(model, "_start")
     for weights, seeds, message in (
-        ([], [0], "at least one number each"),
-        ([0], [], "at least one number each"),
+        ([], [0], "must each contain at least one number"),
+        ([0], [], "must each contain at least one number"),
         ([0], [None], "random_states must contain one integer per path"),
     ):
         with pytest.raises(ValueError, match=message):
