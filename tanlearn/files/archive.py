@@ -1,8 +1,8 @@
-"""Archives of a JSON manifest and arrays, sealed with a digest, written atomically and validated when read.
+"""Archives that contain a JSON manifest and arrays. They are sealed with a digest, and validated when they are read.
 
-For the format, see :mod:`tanlearn.files.models`. Models and checkpoints differ only in the content of the manifest. No
-content is unpickled or evaluated. Before memory is allocated, each size stated in a file is compared with the number of
-bytes in the file.
+The format is described in :mod:`tanlearn.files.models`. Models and checkpoints differ only in the content of the
+manifest. Nothing is unpickled or evaluated. Before memory is allocated, each size stated in a file is compared with the
+number of bytes in the file.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ _HEADER = re.compile(
 
 
 class ExplainedError(ValueError):
-    """ValueError with a message that includes the remedy."""
+    """ValueError whose message already includes the remedy."""
 
 
 def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = MODEL) -> bytes:
-    """Return the bytes of an archive: the manifest with ``description`` as JSON, and the arrays by entry name.
+    """Return the bytes of an archive that contains ``description`` as JSON and arrays, given by entry name.
 
-    Arrays must be C-contiguous and little-endian, without objects.
+    Arrays must be C-contiguous and little-endian, and must not contain objects.
     """
     members = {name: _npy(array) for name, array in arrays.items()}
     manifest = {
@@ -66,11 +66,11 @@ def pack(description: dict[str, Any], arrays: dict[str, AnyArray], kind: Kind = 
 
 
 def seal(members: dict[str, bytes]) -> bytes:
-    """Return a zip archive of the entries, with the SHA-256 of everything before the comment as its comment."""
+    """Return a zip archive of the entries. Its comment is the SHA-256 of all bytes before the comment."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, content in members.items():
-            info = zipfile.ZipInfo(name)  # dated 1980, so that equal models give equal files
+            info = zipfile.ZipInfo(name)  # always dated 1980, so that equal models give equal files
             info.external_attr = 0o644 << 16
             archive.writestr(info, content)
         archive.comment = bytes(_SEAL)
@@ -81,8 +81,8 @@ def seal(members: dict[str, bytes]) -> bytes:
 def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]]:
     """Return the description and the arrays of an archive made by :func:`pack`.
 
-    Raises ExplainedError if the content is of another kind or version, or is damaged. A forged archive, whose seal is
-    right but whose content is invalid, may raise any exception.
+    Raises ExplainedError if the content is of another kind or version, or is damaged. A forged archive, which has a
+    correct seal but invalid content, may raise any exception.
     """
     if _digest(memoryview(content)[:-_SEAL]).encode() != content[-_SEAL:]:
         if content[:4] == b"PK\3\4" and content[30 : 30 + len(_MANIFEST)] == _MANIFEST.encode():
@@ -105,7 +105,7 @@ def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]
         for name, digest in members.items():
             member = archive.read(name)
             if _digest(member) != digest:
-                raise ValueError(f"the content of {name} does not have the SHA-256 of the manifest.")
+                raise ValueError(f"the content of {name} does not have the SHA-256 that the manifest states.")
             arrays[name] = _read_npy(name, member)
     return description, arrays
 
@@ -131,8 +131,8 @@ def read_archive(
 ) -> T:
     """Read an archive, and return ``restore(description, arrays)``.
 
-    Any exception of ``restore``, except MemoryError, is raised as a ValueError that names the path. OSError is raised
-    if the file cannot be read.
+    Any exception in ``restore``, except MemoryError, is converted to a ValueError that contains the path. OSError is
+    raised if the file cannot be read.
     """
     content = read_file(path, kind)
     try:
@@ -141,7 +141,7 @@ def read_archive(
         raise
     except ExplainedError as error:
         raise ValueError(f"{os.fspath(path)!r} cannot be loaded: {error}") from error
-    except Exception as error:  # a forged file may raise anything
+    except Exception as error:  # a forged file may cause any error
         reason = (str(error) if isinstance(error, ValueError) else repr(error)).removesuffix(".")
         raise ValueError(
             f"{os.fspath(path)!r} cannot be loaded, because its contents are invalid: {reason}. {kind.damaged}."
@@ -149,8 +149,8 @@ def read_archive(
 
 
 def kind_of_file(path: str | os.PathLike[str], *kinds: Kind) -> Kind | None:
-    """Return the kind of a file, determined from its first bytes, or None. The rest of the file is not validated."""
-    # The manifest is the first entry and begins with the format.
+    """Return the kind of a file according to its first bytes, or None. The rest of the file is not validated."""
+    # The manifest is the first entry, and begins with the format.
     begins = {json.dumps({"format": kind.format})[:-1].encode(): kind for kind in kinds}
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -172,7 +172,7 @@ def _npy(array: AnyArray) -> bytes:
 
 
 def _read_npy(name: str, content: bytes) -> AnyArray:
-    """Return the array of an .npy file; its size is compared with the length of the content before allocation."""
+    """Return the array of an .npy file. Its size is compared with the length of the content before allocation."""
     start = 10 + int.from_bytes(content[8:10], "little")
     header = _HEADER.fullmatch(content[10:start])
     if content[:8] != b"\x93NUMPY\x01\x00" or header is None:
@@ -194,12 +194,12 @@ def _digest(content: bytes | memoryview) -> str:
 
 
 def _unique(pairs: list[tuple[Any, ...]]) -> dict[Any, Any]:
-    """Return the pairs as a dictionary; raise ValueError if a key occurs twice."""
+    """Return the pairs as a dictionary. Raise ValueError if a key occurs twice."""
     if len(dict(pairs)) < len(pairs):
         raise ValueError(f"{_MANIFEST} contains a key twice.")
     return dict(pairs)
 
 
 def _refuse(constant: str) -> None:
-    """Reject constants (NaN, Infinity) that Python's JSON parser accepts beyond the standard."""
+    """Reject the constants NaN and Infinity, which Python's JSON parser accepts although they are not valid JSON."""
     raise ValueError(f"{_MANIFEST} contains {constant}, which is not valid JSON.")

@@ -1,8 +1,8 @@
-"""Parser and writer of the Interchange Format for Bayesian networks, BIF 0.15.
+"""Parser and writer for the Interchange Format of Bayesian networks, BIF 0.15.
 
-The parser accepts more than the writer produces: comments, properties, quoted names and names of several words, lists
-with and without commas, ``table``, ``default`` and rows in any order, and headers ``(child parent parent)`` of the
-first version of the format.
+The parser also accepts elements that the writer does not produce: comments, properties, quoted names, names of several
+words, lists with or without commas, ``table``, ``default`` and rows in any order, and headers ``(child parent parent)``
+as in the first version of the format.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tanlearn.files.discrete_network import (
 
 __all__ = ["format_bif", "parse_bif"]
 
-# No two alternatives start with the same characters, or an alternative either matches to its end or fails for good.
-# Parsing therefore takes linear time even for malformed text.
+# Alternatives either start with different characters, or match or fail without backtracking. Parsing therefore takes
+# linear time even for malformed text.
 _TOKEN = re.compile(
     r"""(?P<skip>\s++|//[^\n]*+|/\*.*?\*/)
     |property(?=[\s"])(?P<property>(?:"[^"]*+"|[^;"])*+)(?P<end>;)?
@@ -39,9 +39,9 @@ _TOKEN = re.compile(
     |(?P<word>(?:(?!//|/\*)[^\s{}()\[\]|,;"])++)""",
     re.DOTALL | re.VERBOSE,
 )
-#: Entry of a probability block in the usual form, ``(state, state) 0.5, 0.5;`` or ``table 0.5, 0.5;``. Nearly all of a
-#: large file consists of these entries; other forms are read token by token. A failed match ends before the next
-#: semicolon, and tokens are then read up to that semicolon, so the time is linear for malformed text, too.
+#: Entry of a probability block in the usual form, ``(state, state) 0.5, 0.5;`` or ``table 0.5, 0.5;``. Large files
+#: consist almost entirely of such entries. Other forms are read token by token. A failed match ends before the next
+#: semicolon, and tokens are then read up to that semicolon, so parsing takes linear time even for malformed text.
 _ENTRY = re.compile(
     r"""\s*+(?:\((?P<states>[^(){}\[\]|;"/]*+)\)|(?P<kind>table|default)(?=[\s,]))(?P<numbers>[-+0-9.eE,\s]*+);""",
     re.VERBOSE,
@@ -59,8 +59,8 @@ class _Token(NamedTuple):
 
 
 #: Entry of a probability block: kind, states of the parents, numbers, position of the numbers, position of each number.
-#: In the usual form, states and numbers are strings that are split later; otherwise they are lists of words. (Garbage
-#: collection of millions of lists would take longer than parsing.)
+#: In the usual form, states and numbers are strings that are split later, because garbage collection of millions of
+#: lists would take longer than parsing. Otherwise, they are lists of words.
 _Entry: TypeAlias = tuple[str, str | list[list[str]], str | list[str], int, list[int] | None]
 
 
@@ -74,7 +74,7 @@ class _Block(NamedTuple):
 
 
 def parse_bif(content: bytes) -> Network:
-    """Parse a BIF file in UTF-8; invalid content raises ValueError with the line and the variable."""
+    """Parse a BIF file in UTF-8. Invalid content raises ValueError with the line and the variable."""
     try:
         cursor = _Cursor(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
@@ -138,7 +138,7 @@ def format_bif(network: Network) -> str:
 
 
 class _Cursor:
-    """Position of the parser in a text; tokens are read on demand."""
+    """Position of the parser in a text. Tokens are read on demand."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -148,7 +148,7 @@ class _Cursor:
 
     @property
     def token(self) -> _Token:
-        """Next token, without consuming it."""
+        """Next token, which is not consumed."""
         while self._token is None:
             if self._position == len(self._text):
                 self._token = _Token("end", "the end of the file", self._position)
@@ -178,14 +178,14 @@ class _Cursor:
 
     def line_of(self, position: int) -> int:
         """Return the line number of a position in the text."""
-        if position >= self._counted:  # positions mostly increase, so counting continues from the last one
+        if position >= self._counted:  # positions mostly increase, so counting continues from the last position
             self._counted_line += self._text.count("\n", self._counted, position)
             self._counted = position
             return self._counted_line
         return 1 + self._text.count("\n", 0, position)
 
     def line_of_number(self, entry: _Entry, i: int) -> int:
-        """Return the line of one number of an entry, or of the entry if it has no numbers."""
+        """Return the line of one number in an entry, or the line of the entry if it has no numbers."""
         *_, start, positions = entry
         if positions is not None:
             return self.line_of(positions[i] if positions else start)
@@ -197,7 +197,7 @@ class _Cursor:
         raise ValueError(f"line {self.line_of(self.token.position)}: {message}")
 
     def take(self, kind: str, *strings: str) -> _Token:
-        """Consume and return the next token, which must have the given kind and spelling, if any."""
+        """Consume and return the next token. It must be of the given kind and, if strings are given, one of these."""
         token = self.token
         if token.kind != kind or (strings and token.text not in strings):
             self.fail(f"expected {' or '.join(map(repr, strings)) or 'a ' + kind}, found {token.text[:40]!r}.")
@@ -206,7 +206,7 @@ class _Cursor:
         return token
 
     def entry(self) -> _Entry | None:
-        """Consume the next entry of a probability block if it is in the usual form; otherwise return None."""
+        """Consume and return the next entry of a probability block if it has the usual form. Otherwise, return None."""
         found = _ENTRY.match(self._text, self._position) if self._token is None else None
         if found is None:
             return None
@@ -219,7 +219,7 @@ class _Cursor:
         return self.take("mark", *marks).text
 
     def names(self, *ends: str) -> tuple[list[list[str]], str]:
-        """Consume words up to and including an end mark; return the words in comma-separated groups, and the mark."""
+        """Consume words up to and including an end mark. Return the words in comma-separated groups, and the mark."""
         groups: list[list[str]] = [[]]
         while True:
             if self.token.kind == "word":
@@ -231,7 +231,7 @@ class _Cursor:
             groups.append([])
 
     def numbers(self) -> tuple[list[str], int, list[int]]:
-        """Consume words up to and including a semicolon, ignoring commas; return the words and their positions."""
+        """Consume words up to and including a semicolon, without commas. Return the words and their positions."""
         words: list[_Token] = []
         start = self.token.position
         while True:
@@ -250,7 +250,7 @@ class _Cursor:
 
 
 def _joined(groups: list[list[str]], n_words: int | None) -> list[str]:
-    """Return names from groups of words: one per group, or one per word if a single group has ``n_words`` words."""
+    """Return one name per group of words, or one name per word if there is a single group of ``n_words`` words."""
     if len(groups) == 1 and (n_words is None or len(groups[0]) == n_words):
         return groups[0]
     return [" ".join(words) for words in groups]
@@ -326,7 +326,7 @@ def _table(
     cursor: _Cursor,
     logarithms: Logarithms,
 ) -> FloatArray:
-    """Return the log probabilities of a block. Shape: (states of each parent ..., states of the child)."""
+    """Return the log probabilities of a block. The axes are the states of each parent, then the states of the child."""
     shape = cpt_shape(variables, child, parents)
     kinds = [entry[0] for entry in block.entries]
     if "table" in kinds:
@@ -334,7 +334,7 @@ def _table(
             raise ValueError(
                 "a table must be the only entry, because it contains all numbers. Remove the other entries."
             )
-        # In a table, the state of the variable is the slowest index; in rows, it is the fastest.
+        # In a table, the state of the variable is the slowest index. In rows, it is the fastest index.
         flat = _logarithms(block.entries[0], math.prod(shape), cursor, logarithms)
         return normalize(np.ascontiguousarray(np.moveaxis(flat.reshape(shape[-1], *shape[:-1]), 0, -1)))
     numbers = [{state: i for i, state in enumerate(variables[name].states)} for name in parents]
@@ -373,7 +373,7 @@ def _table(
 
 
 def _logarithms(entry: _Entry, count: int, cursor: _Cursor, logarithms: Logarithms) -> FloatArray:
-    """Return the logarithms of the probabilities of an entry, which must be ``count`` numbers."""
+    """Return the logarithms of the probabilities of an entry, which must contain ``count`` numbers."""
     numbers = entry[2]
     words = numbers.replace(",", " ").split() if isinstance(numbers, str) else numbers
     if len(words) != count:

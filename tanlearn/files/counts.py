@@ -1,19 +1,20 @@
-"""Counts in files.
+"""Storage of counts in files.
 
-A file of counts is an archive as :mod:`tanlearn.files.models` describes it, of the format ``"tanlearn counts file"``,
-version 1. Its object ``counts file`` has ``classes``, ``feature_names`` and ``encoder`` as in model files, ``kind``,
-and ``counts``, an object whose values depend on the kind. Counts are int64, or float64 if weights were not integers.
-If categories and cut points were declared, it has ``declared``, an object whose ``counts_rows_once`` is true if no row
-had a weight. Counts with noise for privacy, here and in model files, have ``noise``, a list of objects with
-``mechanism``, ``standard_deviation``, ``epsilon`` and ``delta``.
+A file of counts is an archive, as described in :mod:`tanlearn.files.models`, with the format ``"tanlearn counts file"``
+and version 1. Its object ``counts file`` has the keys ``classes``, ``feature_names`` and ``encoder``, as in model
+files, ``kind``, and ``counts``, an object whose keys depend on the kind. Counts are int64, or float64 if weights were
+not integers. If categories and cut points were declared, there is a key ``declared``, an object whose
+``counts_rows_once`` is true if no row had a weight. Counts with noise for privacy have a key ``noise``, here and in
+model files: a list of objects with ``mechanism``, ``standard_deviation``, ``epsilon`` and ``delta``.
 
 - ``CountState``, of :class:`~tanlearn.PairCounts`: ``cells``, the counts of the classes, then the counts of each
   feature, indexed [value][class]; ``pairs``, the counts of the features (1, 0), (2, 0), (2, 1), (3, 0) and so on,
   indexed [value of the first][value of the second][class].
-- ``FamilyCounts``: ``structure``, and ``cells`` in the order of a model's tables.
+- ``FamilyCounts``: ``structure``, and ``cells`` in the order of the CPTs of a model.
 - ``ForestCounts``: ``forest``, a dict as in the model file of a forest; ``class_counts``; ``n_cells``, the number of
-  counts of each network; and the concatenated ``keys`` and ``counts`` of all networks. A key is (context * largest
-  number of values of a feature in the network + value) * number of classes + class. The keys of a network ascend.
+  counts in each network; and the concatenated ``keys`` and ``counts`` of all networks. A key is (context * largest
+  number of values of a feature in the network + value) * number of classes + class. The keys of a network are in
+  ascending order.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ __all__ = ["describe_counts", "restore_counts"]
 
 
 def describe_counts(writer: Writer, counts: Counts, owner: str) -> dict[str, Any]:
-    """Return ``kind``, ``counts`` and perhaps ``noise`` of a file; ``owner`` is the name of the counts in messages."""
+    """Return ``kind``, ``counts`` and, if present, ``noise`` for a file. Messages refer to the counts as ``owner``."""
     if counts.kind is None:
         raise TypeError(
             f"a file can contain {', '.join(kind.__name__ for kind in _kinds().values())}, but not "
@@ -46,7 +47,7 @@ def describe_counts(writer: Writer, counts: Counts, owner: str) -> dict[str, Any
 def restore_counts(
     reader: Reader, kind: Any, state: Any, n_states: IntArray, n_classes: int, noise: Any = None
 ) -> Counts:
-    """Return the counts of a description, or raise an error if they are invalid; ``n_states``: (n_features,)."""
+    """Return the counts in a description, or raise ValueError if it is invalid. Shapes: ``n_states``: (n_features,)."""
     if type(state) is not dict:
         raise ValueError("counts must be an object.")
     known = _kinds()
@@ -60,5 +61,5 @@ def restore_counts(
 
 
 def _kinds() -> dict[str, type[Counts]]:
-    """Return the classes of counts that a file can contain, by their names in files."""
+    """Return the classes of counts that a file can contain, as a dictionary from their names in files."""
     return {kind.kind: kind for kind in Counts.__subclasses__() if kind.kind is not None}

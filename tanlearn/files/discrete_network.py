@@ -1,9 +1,9 @@
-"""Networks of discrete variables in the form shared by all interchange formats, and exact decimal logarithms.
+"""Networks of discrete variables in a form shared by all interchange formats, and exact logarithms of decimals.
 
-Files contain probabilities as decimal fractions; models contain logarithms. In one of ten cases, the logarithm of the
-double nearest to exp(x) is not x, and exp(x) underflows for x < -745. :func:`text_of` therefore writes as many digits
-as are needed to distinguish x from other doubles, mostly 17. :func:`log_of` rounds the logarithm of this fraction
-correctly on every machine. Other programs round the fractions to doubles.
+Files contain probabilities as decimal fractions, but models contain logarithms. In one of ten cases, the logarithm of
+the double nearest to exp(x) is not x. In addition, exp(x) underflows for x < -745. :func:`text_of` therefore writes as
+many digits of exp(x) as are needed to distinguish x from other doubles, mostly 17. :func:`log_of` rounds the logarithm
+of such a fraction correctly on every machine. Other programs round the fractions to doubles.
 """
 
 from __future__ import annotations
@@ -32,18 +32,19 @@ __all__ = [
     "unique",
 ]
 
-#: Maximum number of entries of one CPT, and of all CPT entries that are given only by defaults: 128 MB.
+#: Maximum number of entries in one CPT, and of entries that are given only by defaults in all CPTs: 128 MB.
 LARGEST_NETWORK = 2**24
-#: Maximum number of CPT entries of a classifier, repeated per class where the class is not a parent: 512 MB.
+#: Maximum number of CPT entries in a classifier: 512 MB. Entries are repeated for each class if the class is not a
+#: parent.
 LARGEST_MODEL = 2**26
-#: Maximum number of parents of a variable. CPTs of more parents are too large, unless parents have a single state.
+#: Maximum number of parents of a variable. CPTs with more parents are too large, unless parents have a single state.
 MOST_PARENTS = 30
-#: Largest deviation of a sum of probabilities from 1 that is accepted as rounding. Files of well-known networks have up
-#: to 0.001.
+#: Largest deviation of a sum of probabilities from 1 that is accepted as a rounding error. Files of well-known networks
+#: have deviations of up to 0.001.
 LARGEST_ERROR = 0.01
-#: Deviations up to this come from logarithms in double precision, and are not corrected.
+#: Deviations up to this limit come from logarithms in double precision, and are not corrected.
 ROUNDING = 1e-9
-#: Up to 400 digits, because 1 - 1e-300 takes 300.
+#: Decimal string with up to 400 digits, because 1 - 1e-300 has 300 digits.
 _NUMBER = re.compile(r"\+?(?=\.?[0-9])([0-9]{0,400})\.?([0-9]{0,400})(?:[eE]([+-]?[0-9]{1,6}))?")
 _LOGARITHM = decimal.Context(prec=25, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
 
@@ -54,14 +55,14 @@ class Variable(NamedTuple):
     name: str
     states: tuple[str, ...]  # distinct names of the states
     note: str | None  # value of tanlearn's own property, if tanlearn wrote the file
-    position: str  # position of the declaration, such as "line 3", for messages
+    position: str  # position of the declaration in messages, such as "line 3"
 
 
 class Definition(NamedTuple):
     """Distribution of a variable given its parents."""
 
     parents: tuple[str, ...]  # names
-    log_table: FloatArray  # (states of 1st parent, states of 2nd parent ..., states of the variable) log probabilities
+    log_table: FloatArray  # log probabilities (states of 1st parent, states of 2nd parent ..., states of the variable)
 
 
 class Network(NamedTuple):
@@ -74,7 +75,7 @@ class Network(NamedTuple):
 def log_of(text: str) -> float:
     """Return the correctly rounded logarithm of a probability given as a decimal string of up to 400 digits.
 
-    Raises ValueError if the string is not a number from 0 to 1.01; probabilities above 1 may come from rounding.
+    Raises ValueError if the string is not a number from 0 to 1.01. Probabilities above 1 may be due to rounding.
     """
     found = _NUMBER.fullmatch(text)
     if found is None:
@@ -94,14 +95,14 @@ def log_of(text: str) -> float:
 
 
 class Logarithms(dict[str, float]):
-    """Cache of the logarithms of decimal strings; files repeat most of their numbers."""
+    """Cache of the logarithms of decimal strings, because most numbers occur several times in a file."""
 
     def __missing__(self, text: str) -> float:
         self[text] = found = log_of(text)
         return found
 
     def of(self, words: Sequence[str]) -> FloatArray:
-        """Return the logarithms of several strings, see :func:`log_of`, shape (len(words),)."""
+        """Return the logarithms (len(words),) of several strings (see :func:`log_of`)."""
         return np.fromiter(map(self.__getitem__, words), np.float64, len(words))
 
 
@@ -126,7 +127,7 @@ class DecimalStrings(dict[float, str]):
 
 
 def unique(names: Sequence[str], what: str) -> tuple[str, ...]:
-    """Return the names as a tuple; raise ValueError if there are none, or if a name is empty or occurs twice."""
+    """Return the names as a tuple. Raise ValueError if there is no name, or if a name is empty or occurs twice."""
     if not names or not all(names):
         raise ValueError(f"{what} must have one or more nonempty names.")
     if len({*names}) < len(names):
@@ -137,7 +138,7 @@ def unique(names: Sequence[str], what: str) -> tuple[str, ...]:
 
 
 def cpt_shape(variables: dict[str, Variable], child: str, parents: Sequence[str]) -> tuple[int, ...]:
-    """Return the shape of the CPT of a variable: the numbers of states of its parents, then of the variable.
+    """Return the shape of the CPT of a variable: the number of states of each parent, then of the variable.
 
     Raises ValueError if a variable is not declared or occurs twice, or if the CPT would be too large.
     """
@@ -159,7 +160,7 @@ def cpt_shape(variables: dict[str, Variable], child: str, parents: Sequence[str]
 
 
 def normalize(log_table: FloatArray) -> FloatArray:
-    """Normalize distributions whose sums differ from 1 by more than 1e-9; a difference above 0.01 raises ValueError.
+    """Normalize distributions whose sums differ from 1 by more than 1e-9. A difference above 0.01 raises ValueError.
 
     Shapes: log_table: (..., n_states), not modified; result: the same.
     """

@@ -1,4 +1,4 @@
-"""Fitted encoders in files: categories, cut points, column names and classes."""
+"""Storage of fitted encoders in files: categories, cut points, column names and classes."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ _QUANTILES = "QuantileDiscretizer"
 def describe_table(
     writer: Writer, encoder: TableEncoder, classes: AnyArray | None, names: AnyArray | None, owner: str
 ) -> dict[str, Any]:
-    """Return a fitted encoder, classes and column names as JSON, in the format of :mod:`tanlearn.files.models`.
+    """Return a fitted encoder, classes and column names as JSON, in the format described in
+    :mod:`tanlearn.files.models`.
 
-    Arrays are kept by ``writer``. ``owner`` is the name of the containing object in messages. Raises ExplainedError if
-    the encoder is of a class outside tanlearn, or contains something that a file cannot store.
+    ``writer`` stores the arrays. Messages refer to the containing object as ``owner``. Raises ExplainedError if the
+    encoder is not a class of tanlearn, or contains values that a file cannot store.
 
     Shapes: classes: (n_classes,), or None for a model without classes; names: (n_features,) or None.
     """
@@ -60,9 +61,9 @@ def describe_table(
 def restore_table(
     reader: Reader, classes: Any, names: Any, encoder: Any, *, has_classes: bool = True
 ) -> tuple[TableEncoder, Any]:
-    """Restore and validate the encoder (with column names) and the classes from :func:`describe_table`.
+    """Restore and validate the encoder (with column names) and the classes from a result of :func:`describe_table`.
 
-    Without ``has_classes``, the classes must be None.
+    If ``has_classes`` is false, the classes must be None.
 
     Values of the wrong type, shape or range raise ValueError.
     """
@@ -84,7 +85,7 @@ def encoder_columns(encoder: TableEncoder) -> list[dict[str, Any]]:
     """Return the fitted attributes of each column: ``categories``, or ``cut_points`` and ``typical_values``.
 
     Columns with a category for missing values also have ``has_missing_category``, true. Raises ExplainedError if the
-    encoder or its discretizer is of a class outside tanlearn, or if a category is not a string, a number or a boolean.
+    encoder or its discretizer is not a class of tanlearn, or if a category is not a string, a number or a boolean.
     """
     discretizer = encoder.discretizer_
     for part, known in ((encoder, [TableEncoder]), (discretizer, CUT_POINT_DISCRETIZERS)):
@@ -110,10 +111,11 @@ def restore_encoder(
     columns: list[dict[str, Any]],
     value_ranges: list[tuple[float, float] | None] | None = None,
 ) -> TableEncoder:
-    """Set the fitted attributes of an unfitted encoder from columns of :func:`encoder_columns`, and return it.
+    """Set the fitted attributes of an unfitted encoder from a result of :func:`encoder_columns`, and return the
+    encoder.
 
-    ``discretizer`` is unfitted, or None without continuous columns. ``value_ranges`` contains the training range of
-    each continuous column, or None if unknown. Invalid values raise ValueError.
+    ``discretizer`` is unfitted, or None if there are no continuous columns. ``value_ranges`` contains the training
+    range of each continuous column, or None if it is unknown. Invalid values raise ValueError.
     """
     categories: list[AnyArray | None] = []
     typical_values: list[AnyArray | None] = []
@@ -146,7 +148,7 @@ def column_label(encoder: TableEncoder, i: int) -> str:
 
 
 def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
-    """Return as text the first difference between two encoders that affects codes, or None.
+    """Describe the first difference between two encoders that affects codes. Return None if there is no difference.
 
     Typical values of intervals do not affect codes and are not compared.
     """
@@ -168,7 +170,7 @@ def encoder_difference(one: TableEncoder, two: TableEncoder) -> str | None:
 
 
 def _differing(one: dict[str, Any], two: dict[str, Any]) -> str | None:
-    """Return the difference between two fitted columns as text, or None."""
+    """Describe the difference between two fitted columns, or return None."""
     has_category = ["has_missing_category" in column for column in (one, two)]
     if has_category[0] != has_category[1]:
         return "has a category for missing values " + ("here, and none there" if has_category[0] else "there only")
@@ -192,7 +194,7 @@ def _differing(one: dict[str, Any], two: dict[str, Any]) -> str | None:
 
 
 def _check_categories(column: int, categories: Any) -> AnyArray:
-    """Return the categories of a column; raise ValueError unless they are distinct strings or numbers."""
+    """Return the categories of a column. Raise ValueError unless they are distinct strings or numbers."""
     if not isinstance(categories, np.ndarray) or categories.ndim != 1 or categories.dtype.kind not in "biufO":
         raise ValueError(f"the categories of column {column} must be an array of numbers, or of objects.")
     values = categories.tolist()
@@ -208,7 +210,7 @@ def _check_categories(column: int, categories: Any) -> AnyArray:
 
 
 def _check_cut_points(column: int, cut_points: Any) -> AnyArray:
-    """Return the cut points of a column; raise ValueError unless they are finite and increasing."""
+    """Return the cut points of a column. Raise ValueError unless they are finite and increasing."""
     is_vector = isinstance(cut_points, np.ndarray) and cut_points.dtype == np.float64 and cut_points.ndim == 1
     if not is_vector or len(cut_points) >= LARGEST_N_STATES:
         raise ValueError(f"the cut points of column {column} must be float64, and at most {LARGEST_N_STATES - 1}.")
@@ -218,7 +220,7 @@ def _check_cut_points(column: int, cut_points: Any) -> AnyArray:
 
 
 def _check_typical(column: int, values: Any, n_states: int) -> AnyArray:
-    """Return the typical values of the intervals of a column; raise ValueError unless they are finite or nan."""
+    """Return the typical values of the intervals of a column. Raise ValueError unless they are finite or nan."""
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (n_states,):
         raise ValueError(f"the typical values of column {column} must be {n_states} float64 numbers.")
     if np.isinf(values).any():
@@ -227,7 +229,7 @@ def _check_typical(column: int, values: Any, n_states: int) -> AnyArray:
 
 
 def _check_classes(classes: Any) -> AnyArray:
-    """Return the classes; raise ValueError unless they are sorted and distinct."""
+    """Return the classes. Raise ValueError unless they are sorted and distinct."""
     if not isinstance(classes, np.ndarray) or classes.ndim != 1 or len(classes) < 2:
         raise ValueError("classes must be an array of two or more classes.")
     if not all(low < high for low, high in zip(classes[:-1].tolist(), classes[1:].tolist(), strict=True)):
@@ -246,7 +248,7 @@ def _describe_ranges(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
 
 
 def _check_ranges(ranges: Any, columns: list[dict[str, Any]]) -> list[tuple[float, float] | None]:
-    """Return the training ranges as pairs or None.
+    """Return the training ranges, with a pair or None for each column.
 
     Raises ValueError unless each range is a (low, high) pair of a continuous column.
     """

@@ -1,7 +1,7 @@
-"""Correctly rounded logarithms of short decimal fractions in integer arithmetic, ten times as fast as with ``decimal``.
+"""Correctly rounded logarithms of short decimal fractions by integer arithmetic, ten times as fast as by ``decimal``.
 
-With m in [1, 2) and 2^b m = n, log(n 10^k) = log m + b log 2 + k log 10. A lookup table contains log c for c = 1 + i /
-256, and log(m / c) = log(1 + r) is a series in r < 1 / 256. All numbers are integers in units of 2^-96.
+If n = 2^b m with m in [1, 2), then log(n 10^k) = log m + b log 2 + k log 10. A lookup table contains log c for c = 1 +
+i / 256, and log(m / c) = log(1 + r) is computed by a series in r < 1 / 256. All numbers are integers in units of 2^-96.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ __all__ = ["fast_log"]
 
 _BITS = 96
 _UNIT = 1 << _BITS
-#: Coefficients 1/12, 1/11, ..., 1/2: the next term is less than 2^-107.
+#: Coefficients 1/12, 1/11, ..., 1/2 of the series. The next term would be less than 2^-107.
 _SERIES = [_UNIT // n for n in range(12, 1, -1)]
-#: Error bound of the sum without the power of ten, in units of 2^-96: a few for series and table, b <= 96 for log 2.
+#: Bound for the error of log m + b log 2, in units of 2^-96: a few units for series and table, and b <= 96 for log 2.
 _ERROR = 128
 
 
@@ -29,9 +29,9 @@ class _Constants(NamedTuple):
 
 
 def fast_log(n: int, power: int) -> float | None:
-    """Return the correctly rounded logarithm of n 10^power, 1 <= n <= 2^96, or None if 96 bits do not suffice.
+    """Return the correctly rounded logarithm of n 10^power for 1 <= n <= 2^96, or None if 96 bits do not suffice.
 
-    None is returned if the sum is so close to the midpoint of two doubles that its error would decide the rounding.
+    96 bits do not suffice if the sum is so close to the midpoint of two doubles that its error may affect the rounding.
     """
     table, of_2, of_10 = _constants()
     b = n.bit_length() - 1

@@ -1,4 +1,4 @@
-"""Digests of values by content, which show whether a checkpoint belongs to the current data and settings."""
+"""Digests of the contents of values, which show whether a checkpoint belongs to the current data and settings."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["content_digest", "digest"]
 
 
 def digest(subject: str, values: list[Any]) -> str:
-    """Return a hexadecimal SHA-256 digest of values and of the version of the library.
+    """Return a hexadecimal SHA-256 digest of values and the version of the library.
 
-    Classes and functions of tanlearn are identified by name without module, so a digest survives a move to another
-    module. ``subject`` names the values in messages. A value without storable content, such as a lambda, raises
-    ValueError.
+    Classes and functions of tanlearn are identified by their names without modules, so digests do not change if they
+    are moved to another module. Messages refer to the values as ``subject``. A value that cannot be serialized, such as
+    a lambda, raises ValueError.
     """
     found = hashlib.sha256(__version__.encode())
     _feed(found, subject, values)
@@ -35,7 +35,7 @@ def content_digest(subject: str, values: list[Any]) -> str:
 
 
 def _feed(digest: Any, subject: str, value: Any) -> None:
-    """Update a digest with the content of a value (representations are abbreviated or contain addresses)."""
+    """Update a digest with the content of a value, not its ``repr``, which may be abbreviated or contain addresses."""
     digest.update(f"<{_public_name(type(value))}".encode())
     if value is None or isinstance(value, (bool, int, float, complex, str, bytes)):
         digest.update(repr(value).encode())
@@ -65,7 +65,7 @@ def _feed(digest: Any, subject: str, value: Any) -> None:
 
 
 def _is_own(value: Any) -> bool:
-    """Return whether a value is a class or function of tanlearn that its name identifies."""
+    """Return whether a value is a class or function of tanlearn that is identified by its name."""
     return (
         isinstance(value, (type, FunctionType))
         and str(value.__module__).partition(".")[0] == "tanlearn"
@@ -86,7 +86,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _written(value: Any) -> bytes:
-    """Return a value as bytes; errors of pickle are not caught."""
+    """Return a value as bytes. Errors of pickle are not caught."""
     buffer = io.BytesIO()
     _Pickler(buffer).dump(value)
     return buffer.getvalue()

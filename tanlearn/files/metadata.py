@@ -1,4 +1,4 @@
-"""Metadata of a model file: the date, the training data, the versions, and values that the user adds."""
+"""Metadata of a model file: the date, the size of the training data, versions, and values that the user adds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z")
 
 
 def new_metadata(model: Any, user: Any) -> dict[str, Any]:
-    """Return the current metadata of a fitted classifier; ``user`` is a dictionary of additional values."""
+    """Return the metadata of a fitted classifier as of now. ``user`` is a dictionary of additional values."""
     if type(user) is not dict or not all(type(key) is str for key in user):
         raise TypeError(
             f"metadata must be a dict with strings as keys, got {user!r}. Pass for example {{'author': ...}}."
@@ -41,7 +41,7 @@ def new_metadata(model: Any, user: Any) -> dict[str, Any]:
 
 
 def check_metadata(metadata: Any) -> dict[str, Any]:
-    """Return the metadata of a file; raise ValueError for values of other types."""
+    """Return the metadata of a file. Raise ValueError if a value has the wrong type."""
     saved, rows, columns, versions, user = fields(metadata, "saved", "rows", "columns", "versions", "user")
     if type(saved) is not str or not _DATE.fullmatch(saved):
         raise ValueError(f"the date of the metadata must be like 2026-01-31T23:59:59Z, got {saved!r}.")

@@ -1,7 +1,7 @@
-"""Fitted classifiers, densities and imputers in files: a documented format without pickle, written atomically.
+"""Files of fitted classifiers, densities and imputers in a documented format without pickle, written atomically.
 
-A file stores the class of the classifier, its parameters (including nested learners, losses and encoders),
-``classes_``, ``encoder_``, ``n_features_in_``, ``feature_names_in_``, and the fitted attributes needed for prediction:
+A file stores the class of the model, its parameters (including nested learners, losses and encoders), ``classes_``,
+``encoder_``, ``n_features_in_``, ``feature_names_in_``, and the fitted attributes that are needed for predictions:
 ``structure_``, ``tables_`` and ``calibration_``; ``structure_probabilities_`` and ``loss_`` of
 :class:`~tanlearn.TANClassifier`; ``forest_`` of :class:`~tanlearn.BayesForestClassifier`; ``forest_``, ``network_``,
 ``boosting_`` and ``weights_`` of :class:`~tanlearn.BayesEnsembleClassifier`; ``ensemble_`` of AODE;
@@ -11,117 +11,125 @@ A file stores the class of the classifier, its parameters (including nested lear
 A file does not store intermediate results of learning (``parameters_``, ``structure_learner_``, ``candidates_``,
 ``history_``, ``n_iter_``) or the path of a checkpoint. :func:`save` rejects random generators, callbacks, and objects
 of classes outside tanlearn. Counts (``counts_`` after ``partial_fit``, ``fit_batches`` and ``from_counts``) are stored
-with ``counts=True``. A loaded classifier can then be continued with ``partial_fit``, with the same result as without
-saving. Counts can be many times as large as the model.
+with ``counts=True``. Training of a loaded classifier can then be continued with ``partial_fit``, with the same result
+as without saving. Counts can be many times as large as the model.
 
 *Format 1.* A file is a zip archive without compression, encryption or folders. Its comment consists of 64 hexadecimal
-digits, the SHA-256 of all bytes of the file before the comment. The first entry is ``tanlearn.json``; the others are
-``0.npy``, ``1.npy`` and so on, in this order. Later formats keep this paragraph.
+digits, the SHA-256 of all bytes of the file before the comment. The first entry is ``tanlearn.json``. The other entries
+are ``0.npy``, ``1.npy`` and so on, in this order. This paragraph also applies to later formats.
 
-``tanlearn.json`` is ASCII, one JSON object with the keys
+``tanlearn.json`` is ASCII text with one JSON object, which has the keys
 
 - ``format``: ``"tanlearn model"``;
 - ``version``: 1, an integer;
 - ``tanlearn``: the version of the library that wrote the file;
-- ``members``: for each other entry, in their order, an object with ``name`` and ``sha256``, the digest of its bytes;
+- ``members``: a list with one object for each other entry, in order, with ``name`` and ``sha256``, the digest of its
+  bytes;
 - ``model``: an object with the keys
 
   - ``class``: the name of the class of the classifier in ``tanlearn`` or ``tanlearn.baselines``;
-  - ``parameters``: the parameters of its constructor, an object of values. Omitted parameters have their defaults.
-    Versions up to 0.2 wrote the parameters of ``training`` and ``candidates`` of gradient classifiers here;
-  - ``classes``: the classes, an array or objects (see below), two or more, sorted; null for ``TANDensity`` and
-    ``TANImputer``;
+  - ``parameters``: the parameters of its constructor, an object of values. Omitted parameters have their default
+    values. Versions up to 0.2 also wrote the parameters of ``training`` and ``candidates`` of gradient classifiers
+    here;
+  - ``classes``: the two or more classes in sorted order, as an array or objects (see below), or null for ``TANDensity``
+    and ``TANImputer``;
   - ``feature_names``: a list of strings, one per column, or null;
   - ``encoder``: an object with the following keys. ``parameters``: the parameters of ``TableEncoder``. ``discretizer``:
     the parameters of the fitted ``MDLPDiscretizer``, or null if no column has cut points. ``discretizer_class``:
     ``"QuantileDiscretizer"`` if the discretizer is of this class, omitted otherwise. ``columns``: an object per column.
-    A categorical column has ``categories``, an array of numbers or objects: a value equal to the k-th category, counted
-    from 0, has the code k; any other value is missing, or an error if the parameter ``handle_unknown`` is set so. A
-    continuous column has ``cut_points``, an array of increasing float64, where the code of a number is the number of
-    cut points below it, and ``typical_values``, per code a float64 that represents the interval where rows are sampled
-    or completed, or nan. A column thus has ``max(1, number of categories)`` or ``1 + number of cut points`` states. If
-    it has ``has_missing_category``, true, there is one more, the last, which is the code of a missing value. At most
-    65,535 states are possible. ``value_ranges``, omitted if unknown, is a list with one item per column: the smallest
-    and the largest training value of a continuous column, or null;
+    A categorical column has ``categories``, an array of numbers or objects. The code of a value that equals the k-th
+    category, counted from 0, is k. Any other value is missing, or raises an error, depending on the parameter
+    ``handle_unknown``. A continuous column has ``cut_points``, an array of increasing float64 numbers. The code of a
+    number is the number of cut points below it. The column also has ``typical_values``, which contains for each code a
+    float64 that represents the interval when rows are sampled or completed, or nan. A column thus has ``max(1, number
+    of categories)`` or ``1 + number of cut points`` states. If ``has_missing_category`` is true, there is one more
+    state, the last one, for missing values. At most 65,535 states are possible. ``value_ranges``, which is omitted if
+    it is unknown, is a list with one item per column: the smallest and the largest training value of a continuous
+    column, or null;
   - ``state``: an object of values, written by ``to_state`` of the model (:mod:`tanlearn.models.bayes_net`,
-    :mod:`tanlearn.forest.serialization`). Classes with CPTs have ``structure`` and ``cells``, a float64 array of log
-    probabilities: first of the classes, then for each feature of its state given the states of its parents and the
-    class, an array [state][state of 1st parent][state of 2nd parent][class] whose last index is the fastest. Indices of
-    absent parents are omitted. CPTs that back off to fewer parents are stored as counts: ``cells`` contains only the
-    log probabilities of the classes, and ``back_off`` is a dict of arrays. ``n_entries``, int64, is the number of
-    combinations of parents, state and class that occur in the rows, per feature. ``values``, uint16, are these
-    combinations, feature by feature and sorted, where the number of states represents a missing parent and all parents
-    after it; ``counts`` are their counts (int64 or float64). ``class_counts`` are the counts of the classes, and
-    ``concentrations`` the m of the levels, from no parent on. ``level_counts`` is None, or float64 for the entries of
-    all levels, feature by feature, to be used instead of the sums of ``counts`` over longer contexts. CPTs that are
-    sums of terms have ``cells`` of the classes only, and ``terms``, a dict of arrays. ``features``, int64 (n_columns,
-    k), contains the features of each column, -1 for none: a feature alone, or a feature and one or two of its parents.
-    ``groups``, int64, is the group of each state, for each feature of each column. ``cells``, float64, contains an
-    array [group of the feature][group of each parent]...[class] for each column, concatenated. The logarithm of a CPT
-    entry is the sum of its columns. ``prior_shift``, float64 (n_classes,), omitted if 0, is the part of the ``cells``
-    of the classes that remains if other class probabilities are set. CPTs rounded to few bits have ``bits``, a tuple of
-    the numbers of integer and fraction bits, and ``cells`` are uint8: the magnitudes of the log probabilities, packed
-    with the highest bit of the first one first. ``normalized``, omitted if true, is whether the probabilities of
-    float64 cells sum to one. ``calibration`` is a dict of ``temperature``, ``power`` and ``pivot``, the parameters of
-    :class:`~tanlearn.Calibration` that map log joints to class probabilities; it also has ``prior_shift``, a tuple with
-    one number per class that is added to the log joint, if only the evidence of the features is divided by the
-    temperature. ``prior_offset``, float64 (n_classes,), omitted if the class prior was counted, is the difference
-    between the calibrated class prior and the log frequencies of the classes in training. ``TANClassifier`` also has
-    ``structure_probabilities``, for each feature a dict from parents, -1 for none, to probabilities, and ``loss``, an
-    object, the training loss. ``TermNetClassifier`` also has ``standard_errors``, float64 (the sum of the encoder's
-    states, n_classes), of the states of all features. ``AODEClassifier`` has other keys. The states of all features are
-    numbered consecutively, and the state of a constant feature comes last (V in all). ``is_parent`` is bool of shape
-    (V,). ``log_parent``, float32 of shape (V * n_classes,), is the log joint of state and class. ``log_child``, float32
-    of shape (V * V * n_classes,), indexed [parent][child][class], is the log probability of the child given both.
-    ``WeightedNaiveBayesClassifier`` has ``cells``, as of CPTs without parents, and ``weights``, float64, the factor of
-    the log probabilities of each feature. ``MultinetClassifier`` has ``log_prior``, float64 (n_classes,); ``parents``,
-    int64 (n_classes, d, k), -1 for none; and ``cells``, float64, for each class the log probabilities of each feature,
-    an array [state][state of 1st parent]... . ``BayesForestClassifier`` has arrays for E networks, d features and L
-    levels, one more than the largest number of parents. ``n_states``, int64 (E, d), is the number of values that a
-    network distinguishes. ``merged``, uint16 (E, the sum of the encoder's states + 1), contains feature by feature the
-    network's code of each code and, last, of a missing value; the network's number of values or more means missing.
-    ``parents``, int64 (E, d, L - 1), is -1 for none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency``
-    and ``shift`` are float64 (n_classes,); ``doubt`` is a number and ``is_average`` a bool; ``importances`` is float64
-    (d,) or null; ``is_monotone``, omitted in files of earlier versions, is whether the forest was fitted with monotone
-    columns. The other arrays are concatenated over networks. Their lengths per network are the rows of ``sizes``,
-    int64 (E, 10), in this order: ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``,
-    ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and
-    ``unseen`` float32, the others int64. ``root[f]`` is the context of family f without parents. The contexts
-    ``children[g]`` to ``children[g + 1]`` split context g by the parent's values ``branch``. Context g contains rows of
-    the ``classes`` from ``class_start[g]`` on and of the ``values`` from ``value_start[g]`` on, both increasing. It
-    adds to the score of a class ``gain``, from ``cell_start[g]`` on, indexed [value][class], or, for other values,
-    ``unseen`` at the position of the class; both are multiplied by the weight of network, feature and level. A row
-    follows its parents' values from the root as far as there are contexts; below a context without the child's value,
-    ``unseen`` is used. ``log_prior`` is added to these sums. p is the softmax of the sums, or, if ``is_average``, the
-    mean of the softmax of each network, each with the prior. The score is log((1 - doubt) p + doubt / n_classes) +
-    ``shift``. ``log_frequency`` is the reference with which a later prior is compared. ``BoostedTermsClassifier`` has
-    arrays for T terms of at most S splits. ``features``, int64 (T, S), is -1 for none. ``sides``, uint8, contains for
-    each split in order the side, 0 or 1, of each state of its feature. The cell of a row in a term is the number whose
-    bit s is the side of its state in split s. ``values``, float64 (T, 2^S, n_classes), are added to the scores of the
-    classes. ``weights``, float64 (T, 2^S), are the sums of the variances p (1 - p) of the classes of training rows in
-    each cell. With missing values, the weighted mean of the values of all cells that agree with the other values is
-    added, or 0 if their weights are 0. ``log_prior``, float64 (n_classes,), is added, too; ``log_frequency`` is the log
-    frequency of the classes in training. ``BayesEnsembleClassifier`` has the arrays of its parts, with the prefixes
-    ``forest_``, ``network_`` and ``boosting_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains
-    feature by feature the network's code of each code and, last, of a missing value. ``weights``, float64 (3,), are the
-    weights of forest, network and boosted terms; files of earlier versions may have two weights and no boosted terms.
-    ``shift``, float64 (n_classes,), is added to the weighted sum of their log probabilities. ``typical_values``,
-    float64, represent the merged intervals of all continuous columns; ``standard_errors`` and ``prior_offset``,
-    float64, belong to the network. ``TANDensity`` and ``TANImputer`` have CPTs whose class is latent, and
-    ``n_components``, the number of its values. ``numbers``, float64, are training values of each interval of the
-    continuous columns, interval by interval and sorted; ``n_numbers``, int64, has their number for each interval, which
+    :mod:`tanlearn.forest.serialization`). Models with CPTs have ``structure`` and ``cells``, a float64 array of log
+    probabilities: first of the classes, then of each feature given its parents and the class, as an array [state][state
+    of 1st parent][state of 2nd parent][class] whose last index is the fastest. Indices of absent parents are omitted.
+    CPTs that back off to fewer parents are stored as counts: ``cells`` contains only the log probabilities of the
+    classes, and ``back_off`` is a dict of arrays. ``n_entries``, int64, contains for each feature the number of
+    combinations of parents, state and class that occur in the rows. ``values``, uint16, contains these combinations,
+    feature by feature and sorted. In these, the number of states of a parent means that this parent and all parents
+    after it are missing. ``counts`` contains the counts of the combinations (int64 or float64). ``class_counts``
+    contains the counts of the classes, and ``concentrations`` contains the m of each level, starting with no parent.
+    ``level_counts`` is None, or contains float64 counts for the entries of all levels, feature by feature, which are
+    used instead of the sums of ``counts`` over longer contexts. CPTs that are sums of terms have only the ``cells`` of
+    the classes, and ``terms``, a dict of arrays. ``features``, int64 (n_columns, k), contains the features of each
+    column, or -1 for none: a feature alone, or a feature and one or two of its parents. ``groups``, int64, contains the
+    group of each state, for each feature of each column. ``cells``, float64, contains an array [group of the
+    feature][group of each parent]...[class] for each column, concatenated. The logarithm of a CPT entry is the sum over
+    the columns. ``prior_shift``, float64 (n_classes,), which is omitted if it is 0, is the part of the ``cells`` of the
+    classes that remains if other class probabilities are set. CPTs that are rounded to few bits have ``bits``, a tuple
+    of the numbers of integer and fraction bits. Their ``cells`` are uint8 and contain the magnitudes of the log
+    probabilities, packed in order with the highest bits first. ``normalized``, which is omitted if it is true, states
+    whether the probabilities of float64 cells sum to one. ``calibration`` is a dict of ``temperature``, ``power`` and
+    ``pivot``, the parameters of the :class:`~tanlearn.Calibration` that converts log joints to class probabilities. If
+    only the evidence of the features is divided by the temperature, the dict also has ``prior_shift``, a tuple with one
+    number per class that is added to the log joint. ``prior_offset``, float64 (n_classes,), which is omitted if the
+    class prior was counted, is the difference between the calibrated class prior and the log frequencies of the classes
+    in training. ``TANClassifier`` also has ``structure_probabilities``, for each feature a dict from parents (-1 for
+    none) to probabilities, and ``loss``, an object, the training loss. ``TermNetClassifier`` also has
+    ``standard_errors``, float64 (the sum of the encoder's states, n_classes), for the states of all features.
+    ``AODEClassifier`` has other keys. There, the states of all features are numbered consecutively, and the state of a
+    constant feature comes last (V states in total). ``is_parent`` is bool of shape (V,). ``log_parent``, float32 of
+    shape (V * n_classes,), is the log joint of state and class. ``log_child``, float32 of shape (V * V * n_classes,),
+    indexed [parent][child][class], is the log probability of the child given parent and class.
+    ``WeightedNaiveBayesClassifier`` has ``cells``, as for CPTs without parents, and ``weights``, float64, the factor
+    for the log probabilities of each feature. ``MultinetClassifier`` has ``log_prior``, float64 (n_classes,);
+    ``parents``, int64 (n_classes, d, k), with -1 for none; and ``cells``, float64, which contains for each class the
+    log probabilities of each feature as an array [state][state of 1st parent]... . ``BayesForestClassifier`` has arrays
+    for E networks, d features and L levels, one more than the largest number of parents. ``n_states``, int64 (E, d), is
+    the number of values of a feature that a network distinguishes. ``merged``, uint16 (E, the sum of the encoder's
+    states + 1), contains, feature by feature, the network's code for each code of the encoder and then for a missing
+    value. A network's code that is not less than its number of values represents a missing value. ``parents``, int64
+    (E, d, L - 1), contains -1 for none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency`` and
+    ``shift`` are float64 (n_classes,); ``doubt`` is a number, and ``is_average`` is a bool; ``importances`` is float64
+    (d,) or null. ``is_monotone``, which files of earlier versions do not contain, states whether the forest was fitted
+    with monotone columns. The other arrays are concatenated over networks. Each row of ``sizes``, int64 (E, 10),
+    contains their lengths for one network, in this order: ``root``, ``children``, ``branch``, ``class_start``,
+    ``classes``, ``value_start``, ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``, ``classes`` and
+    ``values`` are uint16, ``gain`` and ``unseen`` are float32, and the others are int64. ``root[f]`` is the context of
+    family f without parents. The contexts ``children[g]`` to ``children[g + 1]`` split context g by the parent's values
+    ``branch``. Context g contains rows of the ``classes`` from ``class_start[g]`` on and of the ``values`` from
+    ``value_start[g]`` on, both in increasing order. It adds a number to the score of a class: for these values, an
+    entry of ``gain`` from ``cell_start[g]`` on, indexed [value][class], and for other values, an entry of ``unseen`` at
+    the position of the class. The number is multiplied by the weight for network, feature and level. Starting from the
+    root, a row follows the values of its parents as far as there are contexts. Below a context without the child's
+    value, ``unseen`` is used. ``log_prior`` is added to these sums. p is the softmax of the sums or, if ``is_average``
+    is true, the mean of the softmax of each network with the prior. The score is log((1 - doubt) p + doubt / n_classes)
+    + ``shift``. If another class prior is set later, it is compared with ``log_frequency``. ``BoostedTermsClassifier``
+    has arrays for T terms of at most S splits. ``features``, int64 (T, S), contains -1 for none. ``sides``, uint8,
+    contains for each split, in order, the side (0 or 1) of each state of its feature. The cell of a row in a term is
+    the number whose bit s is the side of the row's state in split s. ``values``, float64 (T, 2^S, n_classes), are added
+    to the scores of the classes. ``weights``, float64 (T, 2^S), are the sums of the variances p (1 - p) of the classes
+    over the training rows in each cell. If values are missing, the weighted mean of ``values`` over all cells that
+    agree with the observed values is added, or 0 if the weights of these cells are 0. ``log_prior``, float64
+    (n_classes,), is added, too; ``log_frequency`` is the log frequency of the classes in training.
+    ``BayesEnsembleClassifier`` has the arrays of its parts, with the prefixes ``forest_``, ``network_`` and
+    ``boosting_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains, feature by feature, the network's
+    code for each code of the encoder and then for a missing value. ``weights``, float64 (3,), are the weights of
+    forest, network and boosted terms; files of earlier versions may have two weights and no boosted terms. ``shift``,
+    float64 (n_classes,), is added to the weighted sum of their log probabilities. ``typical_values``, float64,
+    represent the merged intervals of all continuous columns; ``standard_errors`` and ``prior_offset``, float64, belong
+    to the network. ``TANDensity`` and ``TANImputer`` have CPTs whose class is latent, and ``n_components``, the number
+    of latent classes. ``numbers``, float64, contains training values from each interval of the continuous columns,
+    interval by interval and sorted. ``n_numbers``, int64, contains the number of these values for each interval, which
     may be 0. ``TANDensity`` also has ``offset``, a float, and ``expected``, float64 (d,), the mean contribution of each
     column in training.
 
-  - ``notation``, omitted if it is unknown or the default: the notation of the text table that ``tanlearn fit`` read. An
-    object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings ``symbols`` and
-    ``missing``: the options of the command line by these names;
-  - ``metadata``, omitted if ``save`` was called without metadata: a dict (see below) of ``saved``, the UTC date as a
-    string;
-    ``rows``, the number of training rows with a class and a positive weight, or null if it is unknown; ``columns``, the
-    number of columns; ``versions``, a dict of the versions of Python and of packages; and ``user``, a dict of values;
-  - ``counts``, omitted if the file stores none: an object with ``kind`` and ``counts``, as in a file of
-    :class:`~tanlearn.TableCounts`, which :mod:`tanlearn.files.counts` describes.
+  - ``notation``, which is omitted if it is unknown or the default: the notation of the text file that ``tanlearn fit``
+    read. It is an object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings
+    ``symbols`` and ``missing``, which correspond to the options of the command line with the same names;
+  - ``metadata``, which is omitted if ``save`` was called without metadata: a dict (see below) of ``saved``, the UTC
+    date as a string; ``rows``, the number of training rows with a class and a positive weight, or null if it is
+    unknown; ``columns``, the number of columns; ``versions``, a dict of the versions of Python and of packages; and
+    ``user``, a dict of values;
+  - ``counts``, which is omitted if no counts are stored: an object with ``kind`` and ``counts``, as in a file of
+    :class:`~tanlearn.TableCounts` (see :mod:`tanlearn.files.counts`).
 
 A *value* is null, true, false, a string, an integer (of any size), a float (always with a point or an exponent, and
 with as many digits as needed to distinguish it from all others), a list of values, or an object, whose ``kind``
@@ -145,9 +153,9 @@ kind            other keys                                       meaning
 ``object``      ``class``, ``parameters``                        an unfitted learner, loss or encoder
 =============== ================================================ ====================================================
 
-Each entry is referenced once. Array entries have NumPy's .npy format, version 1.0, in C order and little-endian, of
-type bool, integer, float16 to float64, ``U`` or ``S``. The keys of the header are in alphabetical order, as NumPy
-writes them.
+Each entry is referenced exactly once. Array entries have NumPy's .npy format, version 1.0, in C order and
+little-endian, with type bool, integer, float16 to float64, ``U`` or ``S``. The keys of the header are in alphabetical
+order, as NumPy writes them.
 """
 
 from __future__ import annotations
@@ -178,29 +186,29 @@ def save(
     Parameters
     ----------
     model : Classifier, TANDensity or TANImputer
-        A fitted classifier of tanlearn or of ``tanlearn.baselines``, or a fitted :class:`~tanlearn.TANDensity` or
+        A fitted classifier of ``tanlearn`` or ``tanlearn.baselines``, or a fitted :class:`~tanlearn.TANDensity` or
         :class:`~tanlearn.TANImputer`.
     path : str or path
         Path of a regular file with any extension. An existing file is replaced, and its permissions are kept.
     counts : bool, default=False
         Whether to store ``counts_``, so that training can be continued with ``partial_fit`` after loading.
     metadata : dict, optional
-        Your own values by name (strings, numbers, booleans, None, lists and dicts), such as the author or the origin of
-        the data. ``load`` returns them in ``metadata_["user"]``, with the date of saving, the numbers of training rows
-        and columns, and the versions of Python and packages. By default, a file has no metadata, so that files of equal
-        models are equal, and a loaded classifier keeps the metadata of its file.
+        Dictionary of your own values (strings, numbers, booleans, None, lists and dicts), such as the author or the
+        origin of the data. ``load`` returns it as ``metadata_["user"]``. The date of saving, the numbers of training
+        rows and columns, and the versions of Python and packages are added to the metadata. By default, a file has no
+        metadata, so that files of equal models are equal, and a loaded classifier keeps the metadata of its file.
 
     Raises
     ------
     NotFittedError
-        If the classifier is not fitted, or was fitted to codes instead of a table.
+        If the model is not fitted, or was fitted to codes instead of raw values.
     TypeError
-        If ``model`` is not a model of this library, its kind of counts cannot be stored, or ``metadata`` is not a dict
+        If ``model`` is not a model of this library, if its counts cannot be stored, or if ``metadata`` is not a dict
         with strings as keys.
     ValueError
-        If ``counts`` is True and the classifier has no counts, a parameter cannot be stored (a random generator, a
-        callback, an object of a user's class), or a category is not a string, a number or a boolean. In these cases, no
-        file is written.
+        If ``counts`` is True but the classifier has no counts, if a parameter cannot be stored (a random generator, a
+        callback, an object of your own class), or if a category is not a string, a number or a boolean. In this case,
+        no file is written.
     OSError
         If the file cannot be written. An existing file is then unchanged.
 
@@ -225,7 +233,7 @@ def save(
     found = getattr(model, "metadata_", None) if metadata is None else new_metadata(model, metadata)
     try:
         content = pack(*_describe(model, counts, found))
-        _restore(*unpack(content))  # validated by the rules of load, so that each written file can be read
+        _restore(*unpack(content))  # validated as in load, so that each written file can be read
     except RecursionError as error:
         raise ValueError(
             "the model cannot be saved, because a parameter contains itself or is nested too deeply. "
@@ -243,7 +251,7 @@ def save(
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model from a file written by :func:`save`.
 
-    No code in the file is executed, and only classes of this library are looked up by name.
+    The file cannot execute code. Only classes of this library are looked up by name.
 
     Parameters
     ----------
@@ -277,7 +285,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _describe(model: Any, counts: bool, metadata: dict[str, Any] | None) -> tuple[dict[str, Any], dict[str, AnyArray]]:
-    """Return a fitted classifier as JSON and arrays."""
+    """Return a fitted model as JSON and arrays."""
     writer = Writer()
     names = getattr(model, "feature_names_in_", None)
     table = describe_table(writer, model.encoder_, getattr(model, "classes_", None), names, "model")
@@ -299,7 +307,7 @@ def _describe(model: Any, counts: bool, metadata: dict[str, Any] | None) -> tupl
 
 
 def _restore(description: Any, arrays: dict[str, AnyArray]) -> Any:
-    """Return the classifier described by :func:`_describe`."""
+    """Return the model that :func:`_describe` has described."""
     reader = Reader(arrays)
     counts, notation, metadata = (
         description.pop(key, None) if type(description) is dict else None for key in ("counts", "notation", "metadata")

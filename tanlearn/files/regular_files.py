@@ -1,9 +1,9 @@
 """Reading and atomic writing of regular files, with errors that contain a remedy.
 
 All files of tanlearn are written by this module. Named pipes, sockets, devices and standard streams are rejected,
-because replacing one of them by a file would disconnect the program at its other end. A replaced file keeps its owner,
-group, permissions and access control list if the system permits it; otherwise permissions become narrower, never wider.
-A symbolic link is kept, and its target is replaced.
+because replacing one of them with a file would disconnect the program at its other end. A replaced file keeps its
+owner, group, permissions and access control list if the system permits it. Otherwise, the permissions become narrower,
+never wider. A symbolic link is kept, and its target is replaced.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def special_kind(path: str | os.PathLike[str]) -> str | None:
 
 
 def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
-    """Return the content of a regular file. An OSError has the error number of the system and a remedy."""
+    """Return the content of a regular file. An OSError contains the error number of the system and a remedy."""
     try:
         mode = os.stat(path).st_mode
         if not stat.S_ISREG(mode):  # reading from a pipe may never end
@@ -97,7 +97,7 @@ def read_file(path: str | os.PathLike[str], kind: Kind = MODEL) -> bytes:
 
 @contextlib.contextmanager
 def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
-    """Add a remedy to each OSError while a file is written, which must leave the file unchanged."""
+    """Within this context, which writes a file, add a remedy to each OSError. An existing file must stay unchanged."""
     try:
         yield
     except OSError as error:
@@ -108,10 +108,10 @@ def explain_failure(path: str | os.PathLike[str], kind: Kind) -> Iterator[None]:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
-    """Write a regular file atomically: a new file in the same folder is written, synced and renamed.
+    """Write a regular file atomically, by writing, syncing and renaming a new file in the same folder.
 
-    An existing file is replaced, and its permissions are kept; the target of a symbolic link is replaced. OSError is
-    raised, and an existing file is unchanged, if the path is not a regular file, is read-only or cannot be written.
+    An existing file is replaced, and its permissions are kept. For a symbolic link, its target is replaced. If the path
+    is not a regular file, is read-only or cannot be written, OSError is raised, and an existing file is unchanged.
     """
     with explain_failure(path, kind):
         _refuse_special(path)
@@ -138,7 +138,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL)
 
 
 def append_to_file(path: str | os.PathLike[str], content: bytes, kind: Kind = MODEL) -> None:
-    """Append to a regular file, which is created if absent, and sync it. An OSError leaves its length unchanged."""
+    """Append to a regular file, or create it, and sync it. After an OSError, its length is unchanged."""
     with explain_failure(path, kind):
         _refuse_special(path)
         with open(path, "ab", buffering=0) as file:
@@ -167,7 +167,7 @@ def _refuse_special(path: str | os.PathLike[str]) -> None:
 
 
 def _keep_permissions(target: Path, replaced: os.stat_result, beside: Path) -> None:
-    """Copy owner, group, permissions and access control list of the replaced file to the new one."""
+    """Copy owner, group, permissions and access control list from the replaced file to the new file."""
     made, mode = os.stat(beside), replaced.st_mode & 0o777
     if made.st_uid != replaced.st_uid:
         with contextlib.suppress(OSError):  # only a privileged user may change the owner
@@ -175,7 +175,7 @@ def _keep_permissions(target: Path, replaced: os.stat_result, beside: Path) -> N
     if made.st_gid != replaced.st_gid:
         try:
             os.chown(beside, -1, replaced.st_gid)
-        except OSError:  # the group of the new file gets at most the permissions of all users
+        except OSError:  # the new file's group then has at most the permissions of all users
             mode &= ~0o070 | (mode & 0o007) << 3
     if made.st_mode & 0o777 != mode:
         try:

@@ -1,4 +1,4 @@
-"""Table summaries in files, with the names of the columns."""
+"""Storage of table summaries in files, with the names of the columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["load_summary", "save_summary"]
 def save_summary(summary: TableSummary, names: list[str], path: str | os.PathLike[str]) -> None:
     """Write a summary of batches to a file, atomically and without pickle. An existing file is replaced.
 
-    Raises TypeError if a column declares categories other than strings, bytes and numbers. After an OSError, an
+    Raises TypeError if a column has declared categories that are not strings, bytes or numbers. After an OSError, an
     existing file is unchanged.
     """
     content = np.frombuffer(summary.to_bytes(), np.uint8)
@@ -27,7 +27,7 @@ def save_summary(summary: TableSummary, names: list[str], path: str | os.PathLik
 
 
 def load_summary(path: str | os.PathLike[str]) -> tuple[TableSummary, list[str]]:
-    """Read a summary and its column names from a file written by :func:`save_summary`; nothing is executed.
+    """Read a summary and its column names from a file written by :func:`save_summary`, without executing any code.
 
     Raises ValueError if the file is not a summary, is damaged or altered, or was written by a newer version.
     """

@@ -1,7 +1,7 @@
-"""Conversion of values to JSON and arrays, and back, without pickle, as used by :mod:`tanlearn.files.models`.
+"""Conversion of values to JSON and arrays, and back, without pickle, for :mod:`tanlearn.files.models`.
 
-While a file is read, only constructors of registered classes run, which only store their arguments. All results are
-validated.
+While a file is read, only constructors of registered classes run. These constructors only store their arguments. All
+results are validated.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ _SCALARS: dict[str, Any] = {
     "bytes": np.bytes_,
     **{name: np.dtype(name).type for name in _NUMBERS},
 }
-#: Parameters that depend on the machine and are not part of a model.
+#: Parameters that depend on the machine, and are therefore not part of a model.
 _UNSAVED = {"checkpoint"}
 _KINDS = {"b": "bool", "i": "int", "u": "uint", "f": "float", "U": "str", "S": "bytes"}
-#: Registered classes by name; files can refer only to these.
+#: Registered classes by name. Files can refer only to these classes.
 _CLASSES: dict[str, Any] = {}
-#: Functions that convert parameters of earlier versions, by class.
+#: Functions that convert parameters of earlier versions, with their classes as keys.
 _CONVERSIONS: dict[type, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 #: Module with the public names of the package, and package that registers its classes when it is imported.
 _PUBLIC, _REGISTERING = "tanlearn._public", "tanlearn.baselines"
 
 
 def register(values: Iterable[object]) -> None:
-    """Register classes, so that model files can refer to them by name; values without ``get_params`` are ignored."""
+    """Register classes, so that model files can refer to them by name. Values without ``get_params`` are ignored."""
     for value in values:
         if isinstance(value, type) and hasattr(value, "get_params"):
             _CLASSES[value.__name__] = value
@@ -59,7 +59,7 @@ def is_registered(value: object) -> bool:
 
 
 def _registered(name: str) -> Any:
-    """Return the registered class of a name, or None. Files can cause imports only of modules of public names."""
+    """Return the class that is registered under a name, or None. Only modules of public names may be imported."""
     if name not in _CLASSES:
         public = importlib.import_module(_PUBLIC)
         if name in public.__all__:
@@ -70,7 +70,7 @@ def _registered(name: str) -> Any:
 
 
 class Writer:
-    """Encoder of values as JSON, with the arrays that JSON cannot contain in ``arrays``."""
+    """Encoder of values as JSON. Arrays, which JSON cannot contain, are collected in ``arrays``."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, AnyArray] = {}  # C-contiguous, little-endian arrays by entry name
@@ -78,10 +78,10 @@ class Writer:
     def encode(
         self, value: Any, owner: str, path: str, remedy: str = "Convert it to one of these, and fit again."
     ) -> Any:
-        """Return a value as JSON; raise ValueError with ``remedy`` if a file cannot store it.
+        """Return a value as JSON. Raise ValueError with ``remedy`` if a file cannot store the value.
 
-        ``owner`` is the name of the containing object in messages, and ``path`` the name of the value in it, as in
-        ``set_params``.
+        In messages, ``owner`` is the name of the containing object, and ``path`` is the name of the value in this
+        object, as in ``set_params``.
         """
         kind = type(value)
         if value is None or kind in (bool, int, str) or (kind is float and math.isfinite(value)):
@@ -125,7 +125,7 @@ class Writer:
     def parameters(self, estimator: Any, owner: str, prefix: str = "") -> dict[str, Any]:
         """Return the constructor parameters of an estimator, learner or loss as JSON.
 
-        ``owner`` is the name of the outermost object in messages, and ``prefix`` is prepended to parameter names there.
+        In messages, ``owner`` is the name of the outermost object, and ``prefix`` is prepended to names of parameters.
         """
         defaults, encoded = inspect.signature(type(estimator)).parameters, {}
         for name, value in sorted(estimator.get_params(deep=False).items()):
@@ -143,13 +143,13 @@ class Writer:
 
 
 class Reader:
-    """Decoder of the JSON made by a :class:`Writer`; each value is validated."""
+    """Decoder of JSON from a :class:`Writer`. Each value is validated."""
 
     def __init__(self, arrays: dict[str, AnyArray]) -> None:
-        self.arrays = dict(arrays)  # arrays by entry name; each is removed when it is used
+        self.arrays = dict(arrays)  # arrays by entry name, each removed when it is used
 
     def decode(self, value: Any) -> Any:
-        """Return the value encoded by :meth:`Writer.encode`; invalid JSON raises ValueError."""
+        """Return the value that :meth:`Writer.encode` has encoded. Invalid JSON raises ValueError."""
         if type(value) is list:
             return [self.decode(item) for item in value]
         if type(value) is not dict:
@@ -166,7 +166,7 @@ class Reader:
     def restore(self, name: Any, parameters: Any) -> Any:
         """Return an unfitted estimator, learner or loss from its class name and its parameters as JSON.
 
-        Omitted parameters have their defaults. Unknown classes or parameters, and values out of range, raise
+        Omitted parameters have their default values. Unknown classes or parameters, and values out of range, raise
         ValueError.
         """
         known = _registered(name) if type(name) is str else None
@@ -193,13 +193,13 @@ class Reader:
             raise ValueError(f"all entries must be referenced, but {', '.join(self.arrays)} are not.")
 
     def _take(self, name: Any) -> AnyArray:
-        """Remove and return an array; each array can be used once."""
+        """Remove and return an array. Each array can be used only once."""
         if type(name) is not str or name not in self.arrays:
             raise ValueError(f"the entry {name!r} is absent, or is referenced twice.")
         return self.arrays.pop(name)
 
     def _indices(self, name: Any, ndim: int) -> IntArray:
-        """Return an int64 array of feature or CPT numbers as intp."""
+        """Return an int64 array of positions of features or CPTs as intp."""
         array = self._take(name)
         if array.dtype != np.int64 or array.ndim != ndim:
             raise ValueError(f"{name} must be int64 with {ndim} dimension(s), got {array.dtype} of {array.shape}.")

@@ -1,4 +1,4 @@
-"""Parser and writer of the XML interchange format for Bayesian networks, XMLBIF 0.3."""
+"""Parser and writer for the XML interchange format of Bayesian networks, XMLBIF 0.3."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from tanlearn.files.discrete_network import (
 
 __all__ = ["format_xmlbif", "parse_xmlbif"]
 
-#: White space and comments before the XML declaration, which some programs write and XML forbids, and the declaration.
+#: XML declaration, with preceding white space and comments, which some programs write although XML forbids them.
 _START = re.compile(rb"(?:\xef\xbb\xbf)?+((?:\s++|\xef\xbb\xbf|<!--.*?-->)++)(<\?xml\s[^>]*+>)", re.DOTALL)
 
 
 @dataclass
 class _Element:
-    """XML element with its line."""
+    """XML element with its line number."""
 
     tag: str
     line: int
@@ -47,7 +47,7 @@ class _Element:
         return [child.text for child in self.children if child.tag == tag]
 
     def one(self, tag: str) -> str:
-        """Return the text of the only child with this tag; raise ValueError if there are none or several."""
+        """Return the text of the only child with this tag. Raise ValueError if there is no such child, or several."""
         strings = self.strings(tag)
         if len(strings) != 1:
             raise ValueError(f"line {self.line}: {self.tag} must contain one {tag}, but has {len(strings)}.")
@@ -55,10 +55,9 @@ class _Element:
 
 
 def parse_xmlbif(content: bytes) -> Network:
-    """Parse an XMLBIF file; invalid content raises ValueError with the line and the variable.
+    """Parse an XMLBIF file. Invalid content raises ValueError with the line and the variable.
 
-    Entity declarations are rejected, because a few lines of them can expand to gigabytes of text or include other
-    files.
+    Entity declarations are rejected, because a few declarations can expand to gigabytes of text or include other files.
     """
     root = _parse(content)
     networks = [child for child in root.children if child.tag == "NETWORK"]
@@ -120,7 +119,7 @@ def format_xmlbif(network: Network) -> str:
 
 
 def _parse(content: bytes) -> _Element:
-    """Return the tree of elements with their lines, which xml.etree does not provide."""
+    """Return the tree of elements with their line numbers, which xml.etree does not provide."""
     parser = expat.ParserCreate()
     top = _Element("", 0)
     path = [top]
@@ -145,7 +144,7 @@ def _parse(content: bytes) -> _Element:
     parser.EntityDeclHandler = refuse
     try:
         found = _START.match(content)
-        if found is not None:  # move the declaration to the start; line numbers do not change
+        if found is not None:  # move the declaration to the start without changing line numbers
             before = found[1].replace(codecs.BOM_UTF8, b"")
             content = found[2] + before + content[found.end() :]
         parser.Parse(content, True)
