@@ -1,4 +1,4 @@
-"""Errors over the number of observed features, which are selected per row, for all rows, or at random."""
+"""Errors as a function of the number of observed features, which are selected per row, for all rows, or at random."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from tanlearn.sources.validation import encode_labels
 
 __all__ = ["AcquisitionCurve", "acquisition_curve"]
 
-#: Selects the next feature of each row, (n_samples,), from partly observed rows and their number of observed features.
+#: Function that selects the next feature of each row (n_samples,), given the rows and their number of observed
+#: features.
 Policy = Callable[[PartialRows, int], IntArray]
 
 
 @dataclass(frozen=True, eq=False)
 class AcquisitionCurve:
-    """Held-out errors over the number of observed features, returned by ``acquisition_curve`` of classifiers.
+    """Held-out errors for each number of observed features, returned by ``acquisition_curve`` of classifiers.
 
     The keys of ``errors``, ``log_losses`` and ``costs`` are "adaptive" (the best next feature of each row), "fixed"
-    (one order for all rows) and, if there are random orders, "random". The first entry of each array is the value
+    (one order for all rows) and, if there are random orders, "random". The first entry of each array belongs to rows
     without observed features.
 
     Parameters
@@ -47,11 +48,11 @@ class AcquisitionCurve:
     error_of_all, log_loss_of_all : float
         Error and log loss with all features.
     features : ndarray of shape (n_samples, n_features), object
-        Names of the features, in the order in which "adaptive" observes them in each row.
+        Names of the features, in the order in which they are observed in each row with "adaptive".
     fixed_order : list of str
-        Names of the features, in the order in which "fixed" observes them in all rows.
+        Names of the features, in the order in which they are observed in all rows with "fixed".
     probabilities : ndarray of shape (n_features + 1, n_samples, n_classes)
-        Class probabilities that are predicted from the features observed by "adaptive".
+        Class probabilities that are predicted from the features observed with "adaptive".
     y : ndarray of shape (n_samples,)
         Codes of the true classes.
 
@@ -77,23 +78,24 @@ class AcquisitionCurve:
     y: IntArray
 
     def stop(self, confidence: float = 0.95) -> dict[str, float]:
-        """Return the results of a rule that stops as soon as a class of a row is probable enough.
+        """Return the results of stopping in each row as soon as a class is probable enough.
 
         Parameters
         ----------
         confidence : float, default=0.95
-            The rule stops at the first number of features with which the predicted class has at least this probability.
+            Observation stops at the first number of features with which the predicted class has at least this
+            probability.
 
         Returns
         -------
         dict
-            ``error`` is the error rate, ``n_features`` the mean number of observed features, and ``sure`` the fraction
-            of the rows that reach the confidence. In all other rows, all features of the curve are observed.
+            ``error`` is the error rate, ``n_features`` is the mean number of observed features, and ``sure`` is the
+            fraction of rows that reach the confidence. In all other rows, all features of the curve are observed.
 
         Raises
         ------
         ValueError
-            If the confidence is not between 0 and 1.
+            If ``confidence`` is not between 0 and 1.
 
         Examples
         --------
@@ -168,7 +170,7 @@ def acquisition_curve(
     n_random: int,
     random_state: Any,
 ) -> AcquisitionCurve:
-    """Return the errors of a fitted classifier over the number of observed features of the rows of X."""
+    """Return the errors of a fitted classifier on the rows of X, for each number of observed features."""
     codes = encode_rows(classifier, X)
     d, n = codes.shape
     labels = encode_labels(y, n, classifier.classes_)
@@ -180,7 +182,7 @@ def acquisition_curve(
         return best_features(classifier, rows, measure, cost_of, depth)
 
     def fixed(rows: PartialRows, _: int) -> IntArray:
-        means = gains_of(classifier, rows, measure, cost_of).mean(axis=0)  # the candidates of all rows are equal
+        means = gains_of(classifier, rows, measure, cost_of).mean(axis=0)  # all rows have the same candidates
         return np.full(n, np.where(rows.is_candidate[0], means, -1.0).argmax())
 
     def follow(policy: Policy) -> tuple[IntArray, FloatArray]:
@@ -214,7 +216,7 @@ def acquisition_curve(
 
 
 def _measure(p: FloatArray, y: IntArray) -> FloatArray:
-    """Return errors and mean log losses, (2, n_steps), of class probabilities (n_steps, n, n_classes)."""
+    """Return errors and mean log losses (2, n_steps) for class probabilities (n_steps, n, n_classes)."""
     with np.errstate(divide="ignore"):
         losses = -np.log(p[:, np.arange(len(y)), y])
     return np.stack([(p.argmax(axis=2) != y).mean(axis=1), losses.mean(axis=1)])

@@ -1,4 +1,4 @@
-"""Methods of classifiers with one network that select the next feature to observe in partly observed rows."""
+"""Methods of single-network classifiers that select the next feature to observe in partly observed rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def next_feature(
 ) -> AnyArray:
     """Return the feature to observe next in each partly observed row.
 
-    This is the feature with the largest expected gain per cost (see :meth:`feature_gains`).
+    The returned feature has the largest expected gain per cost (see :meth:`feature_gains`).
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ def next_feature(
     Returns
     -------
     ndarray of shape (n_samples,), object
-        Name of the feature, or its column number if columns have no names. None if all features of the row are
-        observed or unanswered. Ties are broken by information, then by the order of the columns.
+        Name of the feature, or its column number if columns have no names, or None if all features of the row are
+        observed or unanswered. Ties are broken by the information gain, then by the order of the columns.
 
     Raises
     ------
@@ -83,20 +83,20 @@ def feature_gains(
         Raw values. NaN and None are values that have not been observed yet, even in columns with a category for
         missing values. Unseen categories count as observed, but contain no evidence.
     gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
-        "information" is the decrease of the entropy of the class in bits. "accuracy" is the increase of the
-        probability of the predicted class. An array contains the utility of each decision for each class, and the
-        gain is the increase of the utility of the best decision.
+        "information" is the decrease in the entropy of the class, in bits. "accuracy" is the increase in the
+        probability of the predicted class. An array contains the utility of each decision for each class. The gain is
+        then the increase in the expected utility of the best decision.
     costs : dict or array-like of shape (n_features,), optional
         Positive cost of observing each feature. The keys of a dict are names or column numbers, and all other
         features have the cost 1.
     depth : int, default=1
-        Number of observations to plan ahead. If it is above 1, the result is the gain per cost of the best plan
-        that begins with the feature. Later features of a plan depend on the values of earlier features. A single
-        feature often does not change the decision. Its gain in accuracy or utility is then 0 unless later
-        observations are planned, too.
+        Number of observations to plan ahead. If it is above 1, the result is the gain per cost of the best plan that
+        begins with the feature. Later features of a plan depend on the values of earlier features. A single feature
+        often does not change the decision. Its gain in accuracy or utility is then 0, unless later observations are
+        also planned.
     unanswered : array-like of bool of shape (n_samples, n_features), or list of features, optional
-        Features that cannot be observed, for example because there was no answer. If their column has a category
-        for missing values, they get this category.
+        Features that cannot be observed, for example because there was no answer. In columns with a category for
+        missing values, unanswered features are assigned this category.
 
     Returns
     -------
@@ -117,8 +117,8 @@ def feature_gains(
 
         I = sum_v sum_y P(y, v | x) log2 (P(y, v | x) / (P(y | x) P(v | x)))
 
-    The probabilities are computed by the network, before calibration. Accuracy and utility begin with the
-    calibrated P(y | x) of ``predict_proba``; then P(y, v | x) = P(y | x) P(v | y, x).
+    The probabilities are computed by the network, before calibration. For accuracy and utility, P(y | x) is the
+    calibrated probability of ``predict_proba``, and P(y, v | x) = P(y | x) P(v | y, x).
 
     Examples
     --------
@@ -147,13 +147,13 @@ def acquisition_curve(
     n_random: int = 10,
     random_state: Any = 0,
 ) -> AcquisitionCurve:
-    """Return held-out errors over the number of observed features, with the best next feature for each row.
+    """Return held-out errors for each number of observed features, if the best next feature of each row is observed.
 
     Parameters
     ----------
     X : array-like or frame of shape (n_samples, n_features)
-        Held-out rows. Their values are hidden at first and then observed one after another. A missing value yields
-        no information when it is observed.
+        Held-out rows. Their values are hidden at first, and then observed one after another. Observing a missing value
+        yields no information.
     y : array-like of shape (n_samples,)
         Classes of the rows.
     gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
@@ -164,19 +164,19 @@ def acquisition_curve(
     depth : int, default=1
         Number of observations that the adaptive order plans ahead, see :meth:`feature_gains`.
     n_features : int, optional
-        Number of features to observe; by default all.
+        Number of features to observe. By default, all features are observed.
     n_random : int, default=10
-        Number of random orders per row, over which errors are averaged. With 0, there is no "random" curve.
+        Number of random orders per row, over which errors are averaged. If 0, there is no "random" curve.
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the random orders.
+        Seed for the random orders.
 
     Returns
     -------
     AcquisitionCurve
         Errors, log losses and costs of three orders: "adaptive", the result of :meth:`next_feature` for each row;
-        "fixed", one order for all rows; and "random". The fixed order begins with the feature of the largest gain
-        per cost. Each further feature has the largest mean gain per cost over the rows of X, given the values
-        observed so far in each row.
+        "fixed", one order for all rows; and "random". The fixed order begins with the feature that has the largest gain
+        per cost. Each subsequent feature has the largest mean gain per cost over the rows of X, given the values that
+        have been observed so far in each row.
 
     Raises
     ------

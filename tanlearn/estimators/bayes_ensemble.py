@@ -39,7 +39,7 @@ from tanlearn.structures.knowledge import Knowledge
 
 __all__ = ["BayesEnsembleClassifier"]
 
-#: Attributes of the network in model files.
+#: Attributes of the network that model files contain.
 _OF_NETWORK = "typical_values", "standard_errors", "prior_offset"
 
 #: The three parts of the ensemble with their classes, and parameters that parts must not set.
@@ -66,19 +66,20 @@ class BayesEnsembleClassifier(Classifier):
 
     The weights are nonnegative. They maximize the conditional likelihood of training rows, where each row is predicted
     by models that were trained without it. The weights are shrunk toward the model that predicts best, so a model that
-    does not improve the predictions gets a weight near 0. These three models are called the parts of the ensemble.
+    does not improve the predictions has a weight near 0. These three models are called the parts of the ensemble.
 
     Parameters
     ----------
     forest : BayesForestClassifier, optional
-        Unfitted forest with your own parameters. Set parameters that the ensemble also has, such as ``class_weight``
-        and ``knowledge``, in the ensemble only. Do not set ``warm_start``.
+        Unfitted forest with your own parameters. If the ensemble also has a parameter, such as ``class_weight`` or
+        ``knowledge``, set it only in the ensemble. Do not set ``warm_start``.
     network : TermNetClassifier, optional
-        Unfitted network with your own parameters, such as ``TermNetClassifier(max_parents=5)``. Set parameters that the
-        ensemble also has in the ensemble only. With several parents per feature, the fit takes longer, and rows with
-        missing values cannot be explained.
+        Unfitted network with your own parameters, such as ``TermNetClassifier(max_parents=5)``. If the ensemble also
+        has a parameter, set it only in the ensemble. With several parents per feature, the fit takes longer, and rows
+        with missing values cannot be explained.
     boosting : BoostedTermsClassifier, optional
-        Unfitted boosted terms with your own parameters. Set parameters that the ensemble also has in the ensemble only.
+        Unfitted boosted terms with your own parameters. If the ensemble also has a parameter, set it only in the
+        ensemble.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers of columns. They apply to the network and to all networks of the forest,
         but not to the boosted terms, which have no edges. If a feature has several required parents, pass a ``network``
@@ -138,17 +139,16 @@ class BayesEnsembleClassifier(Classifier):
     tanlearn.BayesForestClassifier : The forest alone.
     tanlearn.BoostedTermsClassifier : The boosted terms alone: much faster, and almost as accurate on many data sets.
 
-    Notes
-    -----
-    The three weights are fitted to at most 2,048 rows. If the network or the boosted terms do not predict better than
-    the class frequencies, their weight is 0. If the rows cannot be divided into folds, only the forest is used.
+    Notes ----- The three weights are fitted to at most 2,048 rows. If the network or the boosted terms do not predict
+    better than the class frequencies, the weight of this part is 0. If the rows cannot be divided into folds, only the
+    forest is used.
 
     A part of weight 0 is skipped in predictions, but it is fitted, stored and counted in ``n_parameters_``.
 
-    With ``increasing`` or ``decreasing``, all parts have monotone log odds. Their sum with nonnegative weights is
-    therefore monotone, too. The log odds of ``predict_log_proba`` are monotone except for rounding errors in the last
-    digits. See :class:`~tanlearn.BayesForestClassifier`, :class:`~tanlearn.TermNetClassifier` and
-    :class:`~tanlearn.BoostedTermsClassifier`.
+    If ``increasing`` or ``decreasing`` is set in the knowledge, all parts have monotone log odds. The weights are
+    nonnegative, so the weighted sum is monotone, too. The log odds of ``predict_log_proba`` are therefore monotone
+    except for rounding errors in the last digits. See :class:`~tanlearn.BayesForestClassifier`,
+    :class:`~tanlearn.TermNetClassifier` and :class:`~tanlearn.BoostedTermsClassifier`.
 
     ``class_prior`` and :meth:`with_class_prior` change the predictions of the ensemble, but not the predictions of
     ``forest_``, ``network_`` and ``boosting_``.
@@ -270,7 +270,7 @@ class BayesEnsembleClassifier(Classifier):
         if (data.weights == 0).any():
             data = data.take(data.weights > 0)
         forest, network, boosting = self._new_parts()
-        encoder = getattr(self, "encoder_", None)  # none for codes
+        encoder = getattr(self, "encoder_", None)  # None after fit_encoded
         (coarse, of_network), (of_splits, of_boosting) = (
             merge_intervals(encoder, data, most, n_jobs=self.n_jobs) for most in (N_INTERVALS, N_INTERVALS_OF_SPLITS)
         )
@@ -298,12 +298,12 @@ class BayesEnsembleClassifier(Classifier):
         self.model_ = Ensemble(*models, merged_values(coarse), weights, np.zeros(data.n_classes))
 
     def _memory_needs(self, data: EncodedData) -> list[Need]:
-        """Return the memory of the largest part, because parts are fitted one after another."""
+        """Return the memory needs of the largest part, because parts are fitted one after another."""
         needs = [part._memory_needs(data) for part in self._new_parts()]
         return max(needs, key=lambda own: sum(need.n_bytes for need in own))
 
     def _fit_weights(self, held_out: tuple[FloatArray | None, ...], data: EncodedData, rows: IntArray) -> FloatArray:
-        """Return the weights of parts from their held-out log posteriors of some rows, None for parts of weight 0."""
+        """Fit the weights of the parts to held-out log posteriors of some rows, with None for parts of weight 0."""
         weights = np.zeros(len(held_out))
         used = [k for k, log_p in enumerate(held_out) if log_p is not None]
         if used == [0]:
@@ -314,7 +314,7 @@ class BayesEnsembleClassifier(Classifier):
         return weights
 
     def _new_parts(self) -> tuple[BayesForestClassifier, TermNetClassifier, BoostedTermsClassifier]:
-        """Return unfitted parts; raise ValueError for parameters that must be set in the ensemble."""
+        """Return unfitted parts. Raise ValueError for parameters that must be set in the ensemble."""
         parts = []
         for name, default in _PARTS.items():
             given = getattr(self, name)
@@ -322,8 +322,9 @@ class BayesEnsembleClassifier(Classifier):
             for parameter in _OF_WHOLE:
                 if _is_set(value := getattr(part, parameter, None)):
                     raise ValueError(
-                        f"{name} has {parameter}={value!r}, which a part of an ensemble must not have. Remove it from "
-                        f"{name}. The ensemble itself has {', '.join(_OF_WHOLE[:-2])} and {_OF_WHOLE[-2]}."
+                        f"{name} must not set {parameter} if it is part of an ensemble, got {parameter}={value!r}. "
+                        f"Remove it from {name}. The ensemble itself has the parameters {', '.join(_OF_WHOLE[:-2])} "
+                        f"and {_OF_WHOLE[-2]}."
                     )
             parts.append(part.set_params(n_jobs=self.n_jobs if part.n_jobs is None else part.n_jobs))
         forest, network, boosting = parts
@@ -367,7 +368,7 @@ class BayesEnsembleClassifier(Classifier):
             Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
             against ``against``. The last entry is the contribution of the class prior. The contributions add up to
             ``predict_log_proba``, or to the log odds. With a ``class_prior``, they add up to ``predict_log_proba``
-            except for a constant per row. The contribution to the log odds is the weighted sum of the contributions in
+            except for a constant per row. A contribution to the log odds is the weighted sum of the contributions in
             the parts.
 
         Raises
@@ -458,7 +459,7 @@ class BayesEnsembleClassifier(Classifier):
         }
 
     def _summary(self) -> dict[str, str]:
-        """Return the weights of the parts, and summaries of them."""
+        """Return the weights of the parts, and a summary of each part."""
         names = feature_names(self)
         parents = self.network_.structure_.parents.tolist()
         edges = [f"{names[j]} - {names[i]}" for i, row in enumerate(parents) for j in row if j >= 0]

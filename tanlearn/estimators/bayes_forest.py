@@ -1,4 +1,4 @@
-"""Forest of random k-dependence networks, fitted by counting and weighted by out-of-fold predictions."""
+"""Forest of random k-dependence networks, fitted by counting, with weights fitted to out-of-fold predictions."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ __all__ = ["BayesForestClassifier"]
 
 #: Class numbers are stored in 16 bits.
 _MOST_CLASSES = 2**16 - 1
-#: Decimal exponent of the smallest allowed probability; float64 keeps full precision down to 1e-307.
+#: Decimal exponent of the smallest allowed probability. Numbers of type float64 have full precision down to 1e-307.
 _LEAST_EXPONENT = -290
 #: Minimum number of rows per context, and maximum number of contexts per level, for the default of ``min_samples``.
-#: With four times as many rows per context on 100,000 rows of 50 columns, and three times as many on letter, log losses
-#: did not change (.885 to .880, and .117).
+#: Contexts of four times as many rows on a data set of 100,000 rows and 50 columns, and of three times as many rows on
+#: letter, hardly changed the log losses (from 0.885 to 0.880, and 0.117).
 _LEAST_SAMPLES, _MOST_CONTEXTS = 5, 4096
 
 
@@ -51,15 +51,15 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     """Forest of random Bayesian networks: accurate without tuning, and available for data larger than memory.
 
     Each network discretizes numeric features in its own way and draws an order of the features. Each feature gets up to
-    ``max_parents`` parents from a random subset of the earlier features. The parents are the features of this subset
-    with the largest mutual information with the feature, given the class. For each family (a feature with its parents),
-    the network counts the combinations of values that occur. A family has several levels: level 0 uses no parent, level
-    1 the first parent, and so on. Each level is smoothed toward the level before.
+    ``max_parents`` parents from a random subset of the earlier features. The parents are the features in this subset
+    that have the largest mutual information with the feature, given the class. For each family (a feature with its
+    parents), the network counts the combinations of values that occur. A family has several levels: level 0 uses no
+    parent, level 1 the first parent, and so on. Each level is smoothed toward the previous level.
 
     For each fold, all networks are grown again without the rows of the fold, and predict these rows. These out-of-fold
     predictions are used to fit weights of levels, features and single families by conditional likelihood. The final
-    networks use all rows. From 524,288 rows on, the networks are grown only once, without 8,192 random rows, to which
-    the weights are fitted.
+    networks use all rows. If there are 524,288 rows or more, the networks are grown only once. The weights are then
+    fitted to 8,192 random rows, which are left out when the networks are grown.
 
     Parameters
     ----------
@@ -71,29 +71,30 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
     max_parents : int or "auto", default="auto"
         Maximum number of parents per feature, at least 0. "auto" is 4. Out-of-fold predictions are used to fit the
-        weight of each further parent, or with ``weights=None`` to select the number of parents.
+        weight of each additional parent or, with ``weights=None``, to select the number of parents.
     max_features : float or "auto", default="auto"
-        Fraction of the earlier features that are drawn as candidate parents. At most 32 features are drawn. With more
-        than 256 features, this limit is lower, down to 8. "auto" is half of the earlier features, and at least four.
+        Fraction of the earlier features that are drawn as candidate parents. At most 32 features are drawn; if there
+        are more than 256 features, this limit decreases down to 8. "auto" is half of the earlier features, but at least
+        four.
     knowledge : Knowledge, optional
         Required and forbidden edges, tiers of columns, and monotone columns, which apply to every network. A feature
         may have at most ``max_parents`` required parents.
     n_cuts : int or array-like of two int, default=(3, 15)
         Minimum and maximum number of cut points of an ordered feature in a network, or one number for both. The number
         is drawn for each feature and limited by its number of distinct values. For half of the features, the cut points
-        minimize the class entropy in a bootstrap sample; for the others they are random.
+        minimize the class entropy in a bootstrap sample. For the other half, they are random.
     smoothing : float, default=1.0
         Parameter m of hierarchical smoothing: pseudo-count, in rows, of the distribution with one fewer parent. It must
-        be positive, and so large that products over the levels do not underflow.
+        be positive, and large enough that products over the levels do not underflow.
     min_samples : int or "auto", default="auto"
         Minimum number of rows, regardless of their weights, for which a combination of parent values is counted
-        separately; from 1 to 2,147,483,647. "auto" is 5. With more than 24,576 rows, it is the number of rows divided
-        by 4,096, which limits the memory.
+        separately, from 1 to 2,147,483,647. "auto" is 5, or the number of rows divided by 4,096 if there are more than
+        24,576 rows, which limits the memory.
     weights : {"auto", "shared"} or None, default="auto"
-        Weights to fit to out-of-fold predictions: "shared" fits weights of levels and features. "auto" also fits
-        weights of single families. Each set of weights is used only if it lowers the out-of-fold log loss. With None,
-        the probabilities of the networks are averaged, with the number of parents that has the lowest out-of-fold log
-        loss.
+        Weights that are fitted to out-of-fold predictions. With "shared", weights of levels and features are fitted;
+        with "auto", also weights of single families. Each set of weights is used only if it lowers the out-of-fold log
+        loss. If None, the probabilities of the networks are averaged, with the number of parents that has the lowest
+        out-of-fold log loss.
     class_weight : None, "balanced" or dict, default=None
         Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
@@ -105,16 +106,17 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         :class:`~tanlearn.QuantileDiscretizer` computes up to 1,023 cut points per feature.
     n_jobs : int, optional
         Number of threads, as in joblib. With a backend of worker processes, such as
-        ``joblib.parallel_config(backend="dask")``, the networks are grown in its workers, and the weights are fitted in
+        ``joblib.parallel_config(backend="dask")``, the networks are grown in the workers, and the weights are fitted in
         this process. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of networks and folds.
+        Seed for networks and folds.
     warm_start : bool, default=False
-        Keep the networks of the previous fit if the rows and all settings of the networks are unchanged. A larger
-        ``n_estimators`` then grows only the additional networks, and only these use a new ``random_state``. With the
-        same ``random_state``, the forest equals a forest that was grown at once. The weights are fitted again.
+        Keep the networks of the previous fit if the rows and all settings of the networks are unchanged. If
+        ``n_estimators`` is larger, only the additional networks are grown, and only these depend on a new
+        ``random_state``. With the same ``random_state``, the forest equals a forest that was grown at once. The weights
+        are fitted again.
     verbose : int, default=0
-        1 prints the out-of-fold log loss of each set of weights.
+        If 1, the out-of-fold log loss of each set of weights is printed.
 
     Attributes
     ----------
@@ -123,7 +125,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     structures_ : list of Structure
         Structure of each network.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        Mean increase of the out-of-fold log loss, in nats, if the feature is left out.
+        Mean increase in the out-of-fold log loss, in nats, if the feature is left out.
     counts_ : ForestCounts
         Counts in all networks, after ``partial_fit``, ``fit_batches`` or ``from_counts``. ``model.counts_.empty()``
         returns empty counts for other rows, and ``model.counts_.merge(...)`` adds them. See
@@ -137,7 +139,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, set only if ``X`` had column names.
     n_parameters_ : int
-        Number of parameters: all numbers that predictions add up.
+        Number of parameters, that is, of all numbers that are added up in predictions.
 
     Notes
     -----
@@ -153,20 +155,20 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     The weighted forest, the average of its networks and the class frequencies are compared by the log loss of at most
     2,048 out-of-fold rows, and the best of the three is kept. The average is kept only if it is better than the
     weighted forest by two standard errors. If the features are only noise, the forest therefore predicts the class
-    frequencies. With ``weights=None``, only the numbers of parents are compared.
+    frequencies. With ``weights=None``, only different numbers of parents are compared.
 
     With ``weights=None``, the forest supports :meth:`partial_fit`. The first batch determines cut points, parents, the
     combinations of values that are counted, and the number of parents. All batches are counted in these combinations,
     and the counts add up. Afterwards, only ``smoothing`` and ``class_prior`` can be changed. The feature importances
     are computed from the first batch only.
 
-    Columns of ``Knowledge(increasing=..., decreasing=...)`` have parents but no children, so they do not interact with
-    each other. In each combination of values of the parents, the log odds log p(x | 1, parents) - log p(x | 0, parents)
-    of such a column are made monotone by isotonic regression. The weights of its levels are nonnegative and do not rise
-    with the level, so that weighted sums over levels and networks are monotone, too, except for rounding errors in the
-    last digits. The guarantee also holds if other values of the row are missing. Numbers of few bits would violate it,
-    so :meth:`with_bits` and :meth:`export_c` raise an error. :meth:`partial_fit` and the other methods for batches are
-    not available.
+    Columns in ``Knowledge(increasing=..., decreasing=...)`` have parents but no children, so they do not interact with
+    each other. For each combination of values of the parents, the log odds log p(x | 1, parents) - log p(x | 0,
+    parents) of such a column are made monotone by isotonic regression. The weights of its levels are nonnegative and do
+    not increase with the level, so that weighted sums over levels and networks are monotone, too, except for rounding
+    errors in the last digits. This guarantee also holds if other values of the row are missing. Rounding to few bits
+    would violate the guarantee, so :meth:`with_bits` and :meth:`export_c` raise an error. :meth:`partial_fit` and the
+    other methods for batches are not available.
 
     References
     ----------
@@ -209,12 +211,12 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
     }
 
     device = "cpu"
-    #: Strength of the penalty that shrinks weights of features and families toward their initial values: half of the
-    #: squared distance times the ridge, in nats, is added to the mean log loss. "auto" selects it by the out-of-fold
-    #: log loss.
+    #: Strength of the penalty (ridge) that shrinks weights of features and families toward their initial values. Half
+    #: of the squared distance times the ridge, in nats, is added to the mean log loss. With "auto", the ridge is
+    #: selected by the out-of-fold log loss.
     _ridge: float | str = "auto"
-    #: Maximum number of folds. Large data need fewer folds, because the weights are fitted to 8,192 rows. Up to 2,048
-    #: rows, weights are also evaluated with networks grown without two folds.
+    #: Maximum number of folds. Large data sets need fewer folds, because the weights are fitted to 8,192 rows. Up to
+    #: 2,048 rows, weights are also evaluated with networks that are grown without two folds.
     _n_folds = 5
     _count_types: ClassVar[tuple[type[Counts], ...]] = (ForestCounts,)
     _model_type: ClassVar[type[Model]] = Forest
@@ -268,7 +270,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self.model_ = self._fit_forest(data, rng).forest
 
     def _check_needs(self, allowed: frozenset[str]) -> bool:
-        """Raise an AttributeError for fitted weights and monotone columns, which need all rows."""
+        """Raise an AttributeError for fitted weights or monotone columns, which need all rows."""
         if has_directions(self.knowledge):
             raise AttributeError(
                 "increasing and decreasing need all rows at once. Call fit of tanlearn.BayesForestClassifier on "
@@ -307,15 +309,15 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self.model_ = counts.smooth(float(self.smoothing), n_jobs=self.n_jobs)
 
     def _fit_forest(self, data: EncodedData, rng: np.random.Generator, *, is_limited: bool = True) -> FittedForest:
-        """Grow the networks and fit their weights. Positions of rows are counted among rows of positive weight.
+        """Grow the networks and fit their weights. Row positions in the result count only rows of positive weight.
 
         If ``is_limited``, fewer networks may be grown. Counts of batches need all networks.
         """
-        if (data.weights == 0).any():  # rows of weight 0 must not count in contexts, folds and missing values
+        if (data.weights == 0).any():  # rows of weight 0 must not affect contexts, folds and missing values
             data = data.take(data.weights > 0)
         if data.n_classes > _MOST_CLASSES:
             raise ValueError(
-                f"a forest supports at most {_MOST_CLASSES:,} classes, got {data.n_classes:,}. y looks like an "
+                f"a forest supports at most {_MOST_CLASSES:,} classes, got {data.n_classes:,}. y is probably an "
                 f"identifier or a quantity: drop or merge rare classes, or discretize the quantity."
             )
         is_ordered = np.zeros(data.n_features, np.bool_) if data.is_ordered is None else data.is_ordered
@@ -359,13 +361,13 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         whole = len(pair) == 2 and all(isinstance(n, Integral) and not isinstance(n, bool) for n in pair)
         if not whole or not 1 <= pair[0] <= pair[1]:
             raise ValueError(
-                f"n_cuts must be a positive integer, or two of them (minimum and maximum number of cut points), got "
+                f"n_cuts must be one or two positive integers (minimum and maximum number of cut points), got "
                 f"{given!r}."
             )
         return min(int(pair[0]), 2**16), min(int(pair[1]), 2**16)  # no feature has more values
 
     def _check_smoothing(self, heaviest: float, n_levels: int, most_values: int) -> None:
-        """Raise ValueError if probabilities could underflow: unseen values get a factor m / (n + m) per level."""
+        """Raise ValueError if probabilities could underflow. An unseen value has a factor m / (n + m) per level."""
         m = float(self.smoothing)
         least = n_levels * (np.log10(m) - np.log10(heaviest + m)) - np.log10(most_values)
         if least < _LEAST_EXPONENT:
@@ -376,13 +378,13 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
             )
 
     def with_bits(self, bits: int) -> Self:
-        """Return a copy of the fitted forest with few-bit numbers: integers times a power of two.
+        """Return a copy of the fitted forest whose numbers are few-bit integers times a power of two.
 
         Parameters
         ----------
         bits : int
-            Bits per number, from 2 to 16, including the sign. All numbers are multiples of one step, the smallest power
-            of two for which all numbers fit into ``bits`` bits.
+            Number of bits per number, from 2 to 16, including the sign. All numbers are multiples of one step, which is
+            the smallest power of two for which all numbers fit into ``bits`` bits.
 
         Returns
         -------
@@ -412,14 +414,14 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         self._refuse_rounding()
         rounded = copy(self)
         rounded.model_ = round_forest(self.model_, bits).forest
-        rounded.__dict__.pop("counts_", None)  # partial_fit would compute unrounded gains from the counts
+        rounded.__dict__.pop("counts_", None)  # with the counts, partial_fit would compute unrounded gains
         return rounded
 
     def _refuse_rounding(self) -> None:
         """Raise ValueError for monotone columns, whose log odds would not be monotone after rounding."""
         if has_directions(self.knowledge) if self._is_monotone is None else self._is_monotone:
             raise ValueError(
-                "gains of few bits are rounded one by one, so the log odds of columns in increasing and decreasing "
+                "with few bits, gains are rounded one by one, so the log odds of columns in increasing and decreasing "
                 "would not be monotone. Use BoostedTermsClassifier, whose rounded terms are monotone, or fit the "
                 "forest without increasing and decreasing."
             )
@@ -433,7 +435,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         number_type: str = "double",
         test_rows: Any = None,
     ) -> None:
-        """Write the fitted forest as a C99 header of integers that uses only additions and comparisons.
+        """Write the fitted forest as a C99 header with integers, additions and comparisons only.
 
         Numbers are rounded as by ``with_bits(bits)``, which returns a classifier with the same predictions for complete
         rows. For rows with missing or unseen values, the C function returns -1. Ten networks take 0.4 to 5 MB, so only
@@ -444,11 +446,11 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         path : str or path
             Path of the header. An existing file is replaced.
         bits : int, default=8
-            Bits per number, from 2 to 16. Each number is stored in one or two bytes.
+            Number of bits per number, from 2 to 16. Each number is stored in one or two bytes.
         name : str, optional
             Prefix of all names in the header. By default, it is the file name without its extension.
         number_type : {"double", "float", "int32", "int16"}, default="double"
-            C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
+            C type of the numbers in rows (see :meth:`tanlearn.NaiveBayesClassifier.export_c`).
         test_rows : array-like or frame of shape (n_samples, n_features), optional
             Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
             returns 0 if it computes the same codes, sums and classes for these rows as Python.
@@ -505,7 +507,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         )
 
     def _summary(self) -> dict[str, str]:
-        """Return the number of networks, and how they are combined."""
+        """Return the number of networks, and the way in which they are combined."""
         forest = self.forest_
         combined = "averaged" if forest.is_average else "added"
         most = forest.weights.shape[2] - 1

@@ -32,7 +32,7 @@ __all__ = ["BayesNetClassifier", "StructureLearner"]
 
 
 class StructureLearner(Protocol):
-    """Interface of structure learners.
+    """Interface for structure learners.
 
     A learner with ``needs = "pairs"`` also has ``from_counts(pairs, rng)``, which learns a structure from counts of
     pairs.
@@ -51,8 +51,7 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     structure : StructureLearner or Structure, optional
         A learner with ``learn(data, rng)``, such as the learners in :mod:`tanlearn.baselines`, or a fixed structure.
         The default is the structure of naive Bayes. If the parameter learner uses held-out rows, the structure is
-        learned again without these rows, unless the data have more than 300,000 numbers (rows times features times
-        classes).
+        learned again without these rows, unless rows times features times classes exceed 300,000.
     parameters : ParameterLearner, optional
         A learner with ``fit(structure, data, rng)``. The default is ``MaximumLikelihood(alpha=1)``.
     class_weight : None, "balanced" or dict, default=None
@@ -65,13 +64,13 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
         Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
         Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
-        ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
+        ``tanlearn[cuda13]``. An operation that does not support CUDA raises an error. There is no fallback to the CPU.
         Encoding, sampling, completion and explanations always run on the CPU.
     n_jobs : int, optional
         Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of randomized learners. With the same rows, parameters and int, models based on counts are equal bit for
-        bit on every x86-64 processor. Models trained by gradient are equal on the same machine.
+        Seed for randomized learners. With the same rows, parameters and integer seed, models based on counts are equal
+        bit for bit on every x86-64 processor. Models trained by gradient are equal on the same machine.
 
     Attributes
     ----------
@@ -85,9 +84,9 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     parameters_ : ParameterLearner
         The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
-        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows.
-        Otherwise, its temperature and power are 1. If the temperature divides only the contributions of the features,
-        the class prior in ``tables_`` is adapted to the temperature (see :class:`~tanlearn.HybridCV`).
+        Map from scores to probabilities. Discriminative parameter learners with ``calibrate=True`` fit it to held-out
+        rows. Otherwise, its temperature and power are 1. If the temperature divides only the contributions of the
+        features, the class prior in ``tables_`` is adapted to the temperature (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -149,7 +148,7 @@ class BayesNetClassifier(CountingClassifier, NetworkClassifier):
     def _learning_errors(
         self, train: tuple[Any, Any], test: tuple[Any, Any], n_points: int
     ) -> dict[str, list[tuple[Any, float]]]:
-        """Fit the parameters of the best structures along the search."""
+        """Fit the parameters for the best structures along the search, and return held-out errors."""
         best: list[tuple[Any, Structure]] = []
         for change, structure in structures_along(self._histories()["structure"], self.structure_.n_features):
             if not best or change.score > best[-1][0].score:

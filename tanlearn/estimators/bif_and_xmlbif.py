@@ -1,23 +1,24 @@
-"""Files in BIF and XMLBIF, which exchange fitted networks with other programs.
+"""Exchange of fitted networks with other programs, through files in BIF and XMLBIF.
 
 The class is the first variable, and the features follow in their order. Names consist of ASCII letters, digits and
-``_``. They begin with a letter or ``_``; names of states may also be non-negative integers. No name is a keyword of
-BIF, and the names of variables differ even if case is ignored. A minus sign before a number becomes ``minus_``, each
-run of other characters becomes one ``_``, and a duplicate name gets a number as suffix. Columns without names are
-called x0, x1 and so on. The states of a continuous column are its intervals: ``up_to_2_5``, ``above_2_5_up_to_4_75``,
-``above_4_75``, or ``any`` for a single interval. The category for missing values is the last state, ``missing``.
+``_``. They begin with a letter or ``_``. Names of states may also be non-negative integers. Names differ from keywords
+of BIF, and the names of variables differ from each other even if case is ignored. A minus sign before a number becomes
+``minus_``, each sequence of other characters becomes one ``_``, and a number is appended to duplicate names. Columns
+without names are called x0, x1 and so on. The states of a continuous column are its intervals: ``up_to_2_5``,
+``above_2_5_up_to_4_75``, ``above_4_75``, or ``any`` for a single interval. The category for missing values is the last
+state, ``missing``.
 
-All other information is in a property of each variable, ``property tanlearn = {...}``, which other programs ignore. It
-is a JSON object with ``name``, the original name or null; ``column``, the column number, or -1 for the class; and
-either ``categories``, the original values of the states, or ``cut_points`` and ``typical_values``. It may have
-``has_missing_category``, true if the last state is the category for missing values. Values are encoded as in
-:mod:`tanlearn.files.models`. The class may have ``calibration``. Other programs ignore it and return the uncalibrated
-probabilities of the network, whose most probable classes are the same. Without a property, states are strings, and
-columns have the names and the order of the variables.
+All other information is stored in a property of each variable, ``property tanlearn = {...}``, which other programs
+ignore. The property is a JSON object with ``name``, the original name or null; ``column``, the column number, or -1 for
+the class; and either ``categories``, the original values of the states, or ``cut_points`` and ``typical_values``. It
+may also have ``has_missing_category``, which is true if the last state is the category for missing values. Values are
+encoded as in :mod:`tanlearn.files.models`. The property of the class may have ``calibration``. Other programs ignore it
+and return the uncalibrated probabilities of the network, whose most probable classes are the same. If a file has no
+such properties, states are strings, and columns have the names and the order of the variables.
 
 Probabilities are written with enough digits to reproduce the predictions bit for bit (see
-:mod:`tanlearn.files.discrete_network`). pyAgrum 3.3 reads BIF in single precision and XMLBIF in double precision; use
-XMLBIF for it.
+:mod:`tanlearn.files.discrete_network`). For pyAgrum, use XMLBIF: version 3.3 reads BIF in single precision, and XMLBIF
+in double precision.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ __all__ = ["read_bif", "read_xmlbif", "write_bif", "write_xmlbif"]
 
 _FILE = Kind("network", "Name a file of a network", "Correct it, or write it again")
 _WORDS = {"default", "discrete", "network", "probability", "property", "table", "type", "variable"}
-#: JSON escapes of characters that would end a property or start a comment in it.
+#: JSON escapes for characters that would end a property or start a comment in it.
 _ESCAPES = str.maketrans({character: f"\\u{ord(character):04x}" for character in ";=/"})
 
 
@@ -154,17 +155,17 @@ def read_bif(
         Name of the variable to predict. It must have no parents. All other variables are features, and may have other
         features as parents. A feature that is not a child of the class has the same CPT for every class.
     handle_unknown : {"error", "missing"}, default="error"
-        Treatment of values that are not states of the network: raise an error, or treat them as missing. In files that
-        tanlearn did not write, all states are strings, so the number 1 is not the state "1".
+        Treatment of values that are not states of the network: raise an error, or treat them as missing. If a file was
+        not written by tanlearn, all states are strings, so the number 1 is not equal to the state "1".
     equivalent_sample_size : float, optional
-        Weight of each distribution of the network, in rows, above 0. Set it if ``partial_fit`` should update the
-        network with new rows. By default, the network cannot be updated.
+        Weight of each distribution of the network, as a number of rows above 0. Set it if ``partial_fit`` should update
+        the network with new rows. By default, the network cannot be updated.
 
     Returns
     -------
     BayesNetClassifier
-        Fitted classifier, with the ``structure_`` and ``tables_`` of the file, and sorted classes. Rounded
-        distributions, whose sums are between 0.99 and 1.01, are divided by their sums. Zeros are kept. If a row has
+        Fitted classifier with the ``structure_`` and ``tables_`` of the file, and with sorted classes. Distributions
+        whose sums are between 0.99 and 1.01, due to rounding, are divided by their sums. Zeros are kept. If a row has
         probability zero in every class, the class prior is predicted, with a warning.
 
     Raises
@@ -176,9 +177,7 @@ def read_bif(
     OSError
         If the file cannot be read.
 
-    Notes
-    -----
-    With a Dirichlet prior of equivalent sample size s, ``partial_fit`` computes the posterior mean ::
+    Notes ----- With a Dirichlet prior of equivalent sample size s, ``partial_fit`` computes the posterior mean::
 
         theta_x|h = (n_xh + s p(x | h)) / (n_h + s)
 
@@ -231,7 +230,7 @@ def read_xmlbif(
     Returns
     -------
     BayesNetClassifier
-        Fitted classifier, as from :func:`read_bif`.
+        Fitted classifier, as returned by :func:`read_bif`.
 
     Raises
     ------
@@ -258,7 +257,7 @@ def _read(
     handle_unknown: str,
     equivalent_sample_size: float | None,
 ) -> BayesNetClassifier:
-    """Return the classifier in a file."""
+    """Read a file, and return the network as a classifier."""
     size: Any = equivalent_sample_size
     if size is not None and not (isinstance(size, (int, float, np.number)) and 0 < size < np.inf):
         raise ValueError(f"equivalent_sample_size must be a positive number of rows, got {size!r}.")
@@ -275,7 +274,7 @@ def _read(
 
 
 def _count_as_rows(model: BayesNetClassifier, size: float) -> None:
-    """Convert the CPTs of a classifier to counts of a given number of rows per distribution, for ``partial_fit``."""
+    """Convert CPTs to counts for ``partial_fit``, as if each distribution were estimated from ``size`` rows."""
     if model.calibration_ != Calibration():
         raise ValueError(
             "equivalent_sample_size must not be set, because the probabilities of the network are calibrated, so "
@@ -322,10 +321,10 @@ def _check_tables(tables: Tables) -> None:
     """Raise an error for CPTs that a file cannot contain."""
     distribution = tables.layout.distributions()
     error = np.abs(np.bincount(distribution, np.exp(tables.cells)) - 1)
-    if error.max() > 2 * ROUNDING:  # the tolerance of a file, plus rounding of sums
+    if error.max() > 2 * ROUNDING:  # the tolerance for files, plus rounding errors of sums
         raise ValueError(
-            f"CPTs in a file must be normalized, but sums of probabilities differ from 1 by up to "
-            f"{error.max():.2g}. Fit the parameters with a learner of normalized CPTs, or use save."
+            f"CPTs in a file must be normalized, but sums of probabilities differ from 1 by up to {error.max():.2g}. "
+            f"Fit the parameters with a learner that returns normalized CPTs, or use save."
         )
     if len(tables.cells) > LARGEST_MODEL:
         raise ValueError(
@@ -385,7 +384,7 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
 
 
 def _classes(target: str, note: dict[str, Any]) -> tuple[AnyArray, AnyArray]:
-    """Return the sorted classes, and the numbers of their states."""
+    """Return the sorted classes, and the positions of their states."""
     values = note.get("categories", np.array([]))
     states = values.tolist()
     try:
@@ -402,7 +401,7 @@ def _classes(target: str, note: dict[str, Any]) -> tuple[AnyArray, AnyArray]:
 
 
 def _structure(network: Network, target: str, features: list[str]) -> Structure:
-    """Return the structure between the features, after checking that it is valid for a classifier."""
+    """Return the structure of the features, after checking that it is valid for a classifier."""
     if not features:
         raise ValueError(
             f"a network must have at least one feature, but the class {target!r} is its only variable. Add a feature."
@@ -463,13 +462,13 @@ def _state_name(value: Any) -> str:
 
 def _variable_name(text: str) -> str:
     """Return the name of a variable in the file."""
-    # After these words, pgmpy's BIF reader parses anything that looks like a number, as in table5 or defaulted.
+    # pgmpy's BIF reader parses everything after these words as numbers, even in names such as table5 or defaulted.
     name = re.sub(r"(table|default)(?=[0-9eE])", r"\1_", _plain(text))
     return name if re.match(r"[A-Za-z_]", name) else f"_{name}"
 
 
 def _distinct(names: Iterable[str], *, ignore_case: bool) -> list[str]:
-    """Return the names with numbers appended to duplicates; pgmpy's BIF reader ignores the case of variables."""
+    """Return the names, with numbers appended to duplicates. pgmpy's BIF reader ignores the case of variable names."""
     taken: set[str] = set()
     counts: dict[str, int] = {}
     result = []
@@ -484,14 +483,14 @@ def _distinct(names: Iterable[str], *, ignore_case: bool) -> list[str]:
 
 
 def _format_note(note: dict[str, Any]) -> str:
-    """Return the JSON object of the property of a variable."""
+    """Return the property of a variable as JSON."""
     encoded = {}
     for key, value in note.items():
         is_array = isinstance(value, np.ndarray)
         plain = [v.item() if isinstance(v, np.generic) else v for v in value.tolist()] if is_array else value
         encoded[key] = Writer().encode(plain, "encoder_", key)
     text = json.dumps(encoded, allow_nan=False).translate(_ESCAPES)
-    # Readers that look for quoted text in properties do not support escaped quotes.
+    # Some readers extract quoted text from properties, but do not support escaped quotes.
     return re.sub(r"\\(.)", lambda found: r"\u0022" if found[1] == '"' else found[0], text)
 
 
@@ -521,7 +520,7 @@ def _read_note(variable: Variable) -> dict[str, Any]:
 
 
 def _read_values(note: dict[str, Any]) -> dict[str, AnyArray]:
-    """Return the categories, or the cut points and typical values, of a note as arrays."""
+    """Return the categories in a note, or its cut points and typical values, as arrays."""
     if "categories" not in note:
         return {name: np.array(note[name], dtype=np.float64) for name in ("cut_points", "typical_values")}
     values = note["categories"]

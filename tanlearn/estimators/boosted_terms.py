@@ -1,4 +1,4 @@
-"""Classifier that adds up many small tables of a few features, trained one after another."""
+"""Classifier that is a sum of many small tables of a few features, which are trained one after another."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ N_INTERVALS = 64
 
 
 class BoostedTermsClassifier(Classifier):
-    """Sum of many small tables: fast to fit, and accurate for rules that combine thresholds on several features.
+    """Sum of many small tables of a few features: fast to fit, and accurate for rules that combine several thresholds.
 
     Up to a constant per row, the log probability of class y is::
 
@@ -53,13 +53,13 @@ class BoostedTermsClassifier(Classifier):
     combination of sides. By default, a term depends on up to five features and has up to 32 numbers per class.
 
     Terms are added one after another. Each term is fitted to the residuals of all earlier terms, on a random subset of
-    rows and features. Its splits maximize the gain of the conditional likelihood, and its numbers are a Newton step
-    times the learning rate. The number of terms is selected by the log loss of held-out rows.
+    rows and features. Its splits maximize the gain in conditional likelihood, and its numbers are a Newton step times
+    the learning rate. The number of terms is selected by the log loss of held-out rows.
 
-    Unlike a Bayesian network, the model has no distribution of the features. If a feature of a term is missing, the
-    term contributes the mean over both sides of its splits, weighted by the variances of the classes of the training
-    rows. If the missing values of a column depend on the class in the training rows, "missing" becomes a category of
-    the column.
+    Unlike a Bayesian network, the model does not contain a distribution of the features. If a feature of a term is
+    missing, the term contributes the mean over both sides of the splits of this feature, weighted by the variances of
+    the classes of the training rows. If the missing values of a column depend on the class in the training rows,
+    "missing" becomes a category of the column.
 
     If there are more than 1,024 columns, only the 1,024 columns that predict the class best on their own are used, and
     a warning is issued.
@@ -69,9 +69,10 @@ class BoostedTermsClassifier(Classifier):
     max_terms : int, default=2000
         Maximum number of terms, at least 1. The number of terms is selected on held-out rows.
     max_splits : int, default=5
-        Maximum number of splits per term, from 1 to 8. With 1, each term is a function of one feature.
+        Maximum number of splits per term, from 1 to 8. If 1, each term is a function of one feature.
     learning_rate : float, default=0.1
-        Factor by which the numbers of each term are multiplied, above 0 and at most 1. Smaller factors need more terms.
+        Factor by which the numbers of each term are multiplied, above 0 and at most 1. Smaller factors require more
+        terms.
     ridge : float, default=1.0
         Penalty on the squared numbers of a term, at least 0.001, in units of the variance of one row (at most 1/4). A
         larger penalty shrinks mainly the numbers of combinations with few rows.
@@ -96,10 +97,10 @@ class BoostedTermsClassifier(Classifier):
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
         on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the rows and features of each term.
+        Seed for drawing the rows and features of each term.
     verbose : int, default=0
-        1 prints the held-out log loss after every 100 terms, and 2 after every 10 terms. Both print the progress of the
-        final fit.
+        If 1, the held-out log loss is printed after every 100 terms; if 2, after every 10 terms. In both cases, the
+        progress of the final fit is also printed.
 
     Attributes
     ----------
@@ -107,8 +108,8 @@ class BoostedTermsClassifier(Classifier):
         Number of terms. It is 0 if the terms do not clearly improve on the class frequencies for held-out rows, and 50
         if there are no held-out rows.
     cv_results_ : dict
-        Held-out results by number of terms: ``param_n_terms`` and ``mean_log_loss``, ndarrays of the same length. The
-        dict is empty if rows cannot be held out because the others would contain only one class.
+        Held-out results for each number of terms: ``param_n_terms`` and ``mean_log_loss``, ndarrays of the same length.
+        The dict is empty if rows cannot be held out because the remaining rows would contain only one class.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -125,14 +126,12 @@ class BoostedTermsClassifier(Classifier):
     tanlearn.BayesEnsembleClassifier : Ensemble with a forest and a network: more accurate on most data sets.
     tanlearn.TermNetClassifier : Readable model with a curve per feature and a table per pair of features.
 
-    Notes
-    -----
-    With ``increasing`` or ``decreasing``, the numbers of each term are the monotone numbers closest to the Newton step
-    in squared difference (isotonic regression). Each term is monotone, and therefore their sum. Between two values of
-    the column, the scores of the classes never change in the wrong direction, not even by a rounding error. The
-    log-probabilities of ``predict_log_proba`` may change in the wrong direction by rounding errors only. Both
-    guarantees also hold if other columns are missing. A category for missing values of the column itself has no
-    position in the order.
+    Notes ----- With ``increasing`` or ``decreasing``, the numbers of each term are the monotone numbers that are
+    closest to the Newton step in squared difference (isotonic regression). Each term is monotone, and so is the sum of
+    all terms. Between two values of the column, the scores of the classes never change in the wrong direction, not even
+    by a rounding error. The log-probabilities of ``predict_log_proba`` may change in the wrong direction only by
+    rounding errors. Both guarantees also hold if other columns are missing. A category for missing values of the column
+    itself has no position in the order.
 
     The number of terms is selected with five folds for up to 1,000 rows and with three folds for up to 20,000 rows. For
     more rows, it is selected on 10,000 held-out rows. A larger number is selected only if it lowers the log loss by
@@ -227,11 +226,11 @@ class BoostedTermsClassifier(Classifier):
         return BoostingSettings(int(self.max_splits), float(self.learning_rate), float(self.ridge))
 
     def _memory_needs(self, data: EncodedData) -> list[Need]:
-        """Return the memory of class scores and terms."""
+        """Return the memory needs of class scores and terms."""
         return boosting_needs(data, self._settings(), int(self.max_terms))
 
     def _fit_boosting(self, data: EncodedData, rng: np.random.Generator, needed: IntArray = NO_ROWS) -> BoostingOutcome:
-        """Fit terms to encoded rows with `learn_boosted_terms`."""
+        """Fit terms to encoded rows with ``learn_boosted_terms``."""
         directions = read_directions(self.increasing, self.decreasing, data)
         settings = self._settings()._replace(directions=directions if directions.any() else None)
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "needed": needed, "report": reporter(self.verbose)}
@@ -242,21 +241,21 @@ class BoostedTermsClassifier(Classifier):
         return outcome
 
     def _check_joint(self) -> bool:
-        """Raise an AttributeError, because terms do not model the distribution of the features."""
+        """Raise an AttributeError, because boosted terms do not model the distribution of the features."""
         raise AttributeError(
             f"{type(self).__name__} models the class given the features, not the distribution of the features. Use "
             f"predict_log_proba, or a TermNetClassifier."
         )
 
     def with_bits(self, bits: int) -> Self:
-        """Return a copy of the fitted classifier with few-bit terms: integers times a power of two.
+        """Return a copy of the fitted classifier whose terms are few-bit integers times a power of two.
 
         Parameters
         ----------
         bits : int
-            Bits per number of a term, from 2 to 16. A number is the difference between the score of a class and the
-            score of the first class, minus the smallest of these differences in the term. All numbers are multiples of
-            one step, the smallest power of two for which all numbers fit into ``bits`` bits.
+            Number of bits per number of a term, from 2 to 16. A number is the difference between the score of a class
+            and the score of the first class, minus the smallest of these differences in the term. All numbers are
+            multiples of one step, which is the smallest power of two for which all numbers fit into ``bits`` bits.
 
         Returns
         -------
@@ -296,7 +295,7 @@ class BoostedTermsClassifier(Classifier):
         number_type: str = "double",
         test_rows: Any = None,
     ) -> None:
-        """Write the fitted classifier as a C99 header of integers that uses only additions, shifts and comparisons.
+        """Write the fitted classifier as a C99 header with integers, additions, shifts and comparisons only.
 
         Numbers are rounded as by ``with_bits(bits)``, which returns a classifier with the same predictions for complete
         rows. For rows with missing or unseen values, the C function returns -1. To limit the size, set a small
@@ -307,14 +306,14 @@ class BoostedTermsClassifier(Classifier):
         path : str or path
             Path of the header. An existing file is replaced.
         bits : int, default=8
-            Bits per number of a term, from 2 to 16.
+            Number of bits per number of a term, from 2 to 16.
         name : str, optional
             Prefix of all names in the header. By default, it is the file name without its extension.
         packed : bool, default=True
-            Whether to pack numbers bit by bit if ``bits`` is not 8 or 16. With False, they are stored in whole bytes,
+            Whether to pack numbers bit by bit if ``bits`` is not 8 or 16. If False, numbers are stored in whole bytes,
             which are read faster.
         number_type : {"double", "float", "int32", "int16"}, default="double"
-            C type of numbers in rows, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
+            C type of the numbers in rows (see :meth:`tanlearn.NaiveBayesClassifier.export_c`).
         test_rows : array-like or frame of shape (n_samples, n_features), optional
             Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
             returns 0 if it computes the same codes, sums and classes for these rows as Python.
@@ -361,7 +360,7 @@ class BoostedTermsClassifier(Classifier):
         -------
         ndarray of shape (n_samples, n_features + 1, n_classes)
             Contribution of each feature to the log-probabilities of the classes, or to the log odds of each class
-            against ``against``. The last entry is the contribution of the class prior and of the mean of all terms. The
+            against ``against``. The last entry is the contribution of the class prior and the means of all terms. The
             contributions add up to ``predict_log_proba``, or to the log odds. With a ``class_prior``, they add up to
             ``predict_log_proba`` except for a constant per row. A term of several features is divided among them by
             exact Shapley values. A missing value contributes 0, unless "missing" is a category of its column.

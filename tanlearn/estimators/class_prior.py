@@ -1,4 +1,4 @@
-"""Replacement of the class prior of fitted classifiers.
+"""Replacement of the class prior in fitted classifiers.
 
 A fitted classifier predicts class probabilities for the class frequencies of the training rows. If only the frequencies
 change, but not the distribution of the features in each class, the log odds of two classes change by the same amount as
@@ -6,10 +6,10 @@ their log prior odds:
 
     log p'(a | x) / p'(b | x)  =  log p(a | x) / p(b | x)  +  log (pi'_a / pi_a) - log (pi'_b / pi_b)
 
-A counted class prior is the log frequency pi, and is replaced. A class prior that was trained with the other parameters
-is an intercept. The change is added to it, so that its difference from the log frequencies stays the same. On the data
-set car, TAN with the training frequencies as ``class_prior`` has an error of 29 % on held-out rows if the intercept is
-replaced, and of 1.8 % if the change is added to it.
+A counted class prior consists of the class frequencies pi, and is replaced. A class prior that was trained together
+with the other parameters is an intercept. The change is added to the intercept, so that its difference from the log
+frequencies stays the same. On the data set car, with the training frequencies as ``class_prior``, the held-out error of
+TAN is 29 % if the intercept is replaced, and 1.8 % if the change is added to it.
 
 Saerens, Latinne, Decaestecker: Adjusting the outputs of a classifier to new a priori probabilities. Neural Computation
 14, 2002.
@@ -35,7 +35,7 @@ _Classifier = TypeVar("_Classifier")
 
 
 def keep_offset(classifier: Any, class_totals: AnyArray) -> None:
-    """Store the difference of a trained class prior and the log frequencies of the classes, shape (n_classes,).
+    """Store the difference (n_classes,) between a trained class prior and the log frequencies of the classes.
 
     ``class_totals`` are the total weights of the training rows of each class. The prior is divided by the temperature,
     as in calibrated predictions.
@@ -46,10 +46,10 @@ def keep_offset(classifier: Any, class_totals: AnyArray) -> None:
 
 
 def moved_prior(classifier: Any, log_prior: FloatArray) -> FloatArray:
-    """Return the class prior of the tables for log class probabilities (n_classes,).
+    """Return the class prior (n_classes,) that the tables need for the given log class probabilities.
 
-    A counted prior is replaced, so that a row without features gets exactly the given probabilities. The calibration
-    divides all scores by its temperature, so that the tables contain the prior to the power of the temperature.
+    A counted prior is replaced, so that exactly the given probabilities are predicted for a row without features. The
+    calibration divides all scores by its temperature, so the tables contain the prior to the power of the temperature.
     """
     offset = getattr(classifier, "_prior_offset", None)
     if offset is None and classifier.calibration_.temperature == 1:
@@ -59,13 +59,13 @@ def moved_prior(classifier: Any, log_prior: FloatArray) -> FloatArray:
 
 
 def state_of_offset(classifier: Any) -> dict[str, Any]:
-    """Return the entries of a trained class prior for a model file, or no entries for a counted prior."""
+    """Return the entries that describe a trained class prior in a model file, or no entries for a counted prior."""
     offset = getattr(classifier, "_prior_offset", None)
     return {} if offset is None else {"prior_offset": offset}
 
 
 def read_offset(offset: Any, n_classes: int) -> FloatArray | None:
-    """Return ``prior_offset`` of a file, or None if it has none; raise ValueError for other values."""
+    """Return ``prior_offset`` of a file, or None if it is absent. Raise ValueError for invalid values."""
     if offset is not None and np.isneginf(check_array("prior_offset", offset, np.float64, (n_classes,))).any():
         raise ValueError("prior_offset must be finite.")
     found: FloatArray | None = offset
@@ -85,19 +85,19 @@ def with_class_prior(self: _Classifier, class_prior: Any) -> _Classifier:
     Returns
     -------
     object
-        A new classifier whose predictions use this prior. The odds of two classes are multiplied by the ratio of
-        their odds in ``class_prior`` to their odds in the training rows. Of ``calibration_``, only the temperature
-        is kept. The class prior in ``tables_``, which ``sample`` and ``describe`` use, is the given prior to the
-        power of the temperature, normalized. If the class prior was trained with the other parameters, its ratio to
-        the class frequencies is also kept.
+        A new classifier that predicts with this prior. The odds of two classes are multiplied by the ratio of their
+        odds in ``class_prior`` to their odds in the training rows. Only the temperature of ``calibration_`` is kept.
+        The class prior in ``tables_``, which ``sample`` and ``describe`` use, is the given prior to the power of the
+        temperature, normalized. If the class prior was trained together with the other parameters, its ratio to the
+        class frequencies is also kept.
 
     Raises
     ------
     NotFittedError
         If the classifier is not fitted.
     ValueError
-        If ``class_prior`` does not contain one probability per class, or a probability is too small for CPTs of few
-        bits.
+        If ``class_prior`` does not contain one probability per class, or if a probability is too small for CPTs with
+        few bits.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Base class of all classifiers: it validates and encodes raw data for learners that use encoded data."""
+"""Base class of all classifiers, which validates and encodes raw data for learners of encoded data."""
 
 from __future__ import annotations
 
@@ -46,21 +46,22 @@ if TYPE_CHECKING:
 __all__ = ["Classifier"]
 
 
-watch_compilation()  # of all classifiers, from their import on
+watch_compilation()  # for all classifiers, as soon as they are imported
 
 
 class Classifier(ClassifierMixin, BaseEstimator):
-    """Base class that encodes raw data, predicts with ``model_``, and saves it.
+    """Base class that encodes raw data, predicts with ``model_``, and saves the fitted model.
 
     A subclass sets ``_model_type``, the type of ``model_`` in files, and overrides
 
-    - ``_default_discretizer``: the discretizer of an encoder without one;
-    - ``_default_handle_missing``: the treatment of missing values by an encoder without ``handle_missing``;
+    - ``_default_discretizer``: the discretizer, if the encoder does not set one;
+    - ``_default_handle_missing``: the treatment of missing values, if the encoder does not set ``handle_missing``;
     - ``_learn(data, validation, rng)``, which sets ``model_`` from encoded rows. ``fit`` calls, in this order,
       ``_begin`` (validation of parameters, deletion of fitted attributes), the encoder, ``_learn``, and ``_end`` (class
       prior);
-    - ``_memory_needs(data)``, the memory of ``_learn``, so that an error is raised before a fit that is too large;
-    - ``_check_joint``, if it does not model the distribution of the features;
+    - ``_memory_needs(data)``, the memory that ``_learn`` needs, so that an error is raised before a fit that is too
+      large;
+    - ``_check_joint``, if the subclass does not model the distribution of the features;
     - ``_get_state`` and ``_set_state``, if files contain more than the model.
     """
 
@@ -79,18 +80,18 @@ class Classifier(ClassifierMixin, BaseEstimator):
     device: str
     n_jobs: int | None
     random_state: Any
-    #: Type of ``model_``, for files.
+    #: Type of ``model_``, which is used to read files.
     _model_type: ClassVar[type[Model]]
     #: Default of the encoder's ``handle_missing``, or None for the default of the encoder itself.
     _default_handle_missing: ClassVar[str | None] = None
 
-    model_: Any  # of _model_type
+    model_: Any  # an instance of _model_type
     classes_: AnyArray
     encoder_: TableEncoder
     counts_: Counts
-    #: Map from scores to probabilities, fitted on held-out rows by learners that calibrate.
+    #: Map from scores to probabilities. Learners that calibrate fit it to held-out rows.
     calibration_: Calibration = Calibration()
-    #: Metadata of the file that the classifier was loaded from.
+    #: Metadata of the file from which the classifier was loaded.
     metadata_: dict[str, Any] | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -145,11 +146,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
     @property
     def _validation_fraction(self) -> float | None:
-        """Fraction of the rows to hold out before encoding."""
+        """Fraction of the rows that are held out before encoding, or None."""
         return None
 
     def _default_discretizer(self) -> Any:
-        """Return the discretizer of an encoder without one, or None for the encoder's own default."""
+        """Return the discretizer for encoders that do not set one, or None for the encoder's own default."""
         return MDLPDiscretizer(interactions=True, n_jobs=self.n_jobs)
 
     def _begin(self) -> None:
@@ -159,7 +160,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         delete_fitted_attributes(self)
 
     def _learn_all(self, data: EncodedData, validation: EncodedData | None) -> Self:
-        """Fit to encoded rows and apply ``class_prior``."""
+        """Fit the classifier to encoded rows, and apply ``class_prior``."""
         data, validation, rng = self._take_rows(data, validation)
         check_fit(type(self).__name__, self._memory_needs(data), (data.n_samples, data.n_features, data.n_classes))
         self._learn(data, validation, rng)
@@ -168,7 +169,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
     def _take_rows(
         self, data: EncodedData, validation: EncodedData | None
     ) -> tuple[EncodedData, EncodedData | None, np.random.Generator]:
-        """Return the rows for the device and a random generator, after validating ``class_prior``."""
+        """Validate ``class_prior``, and return the rows on the device and a random generator."""
         if self.class_prior is not None:
             read_prior(self.class_prior, data.n_classes)
         validation = None if validation is None else replace(validation, device=self.device)
@@ -181,12 +182,12 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self
 
     def _set_log_prior(self, log_prior: FloatArray) -> None:
-        """Replace the class prior, see :mod:`tanlearn.estimators.class_prior`.
+        """Replace the class prior (see :mod:`tanlearn.estimators.class_prior`).
 
         The power of a calibration is dropped, because it applies to the sum of prior and features and would violate
         Bayes' rule. In an example, naive Bayes was fitted to dependent features with class frequencies of 50:50, and
-        applied to rows with 99:1. The log loss was 0.080 with the power, 0.054 without it, and 0.060 for the prior
-        alone.
+        applied to rows with class frequencies of 99:1. The log loss was 0.080 with the power, 0.054 without it, and
+        0.060 for the prior alone.
         """
         calibration = Calibration(self.calibration_.temperature)
         if calibration != self.calibration_:
@@ -219,11 +220,11 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self._log_joint(X)
 
     def _check_joint(self) -> bool:
-        """Return True if the distribution of the features is modeled, otherwise raise an AttributeError."""
+        """Return True if the classifier models the distribution of the features. Otherwise, raise an AttributeError."""
         return True
 
     def _log_joint(self, X: Any) -> FloatArray:
-        """Return the scores of raw rows. Shape: (n_samples, n_classes)."""
+        """Return the scores (n_samples, n_classes) of raw rows."""
         codes = encode_rows(self, X)  # raises NotFittedError before ``model_`` is read
         scores: FloatArray = self.model_.log_joint(codes, n_jobs=self.n_jobs, device=self.device)
         return scores
@@ -254,18 +255,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
 
             score(x) = log sum_y p(y, x)  -  sum_j |x_j - mean_j| / |mean_j - cut_j|
 
-        An unseen category gets the smallest probability of all possible values of the feature, given the parents and
-        the class. If necessary, this probability is reduced so that it is at most the smallest probability of any value
-        in the network, and at most 1/3. The children of the feature get their smallest probability over all values of
-        this parent. The score of a row is therefore never higher with an unseen category than with a possible category
-        of the feature. Ensembles and back-off CPTs marginalize the unseen value, and multiply by a lower bound of all
-        probabilities of the feature.
+        The probability of an unseen category is the smallest probability of all possible values of the feature, given
+        the parents and the class. If necessary, it is reduced to the smallest probability of any value in the network,
+        and to at most 1/3. For each child of the feature, the smallest probability over all values of this parent is
+        used. The score of a row is therefore never higher with an unseen category than with a possible category of the
+        feature. In ensembles and with back-off CPTs, the unseen value is marginalized, and the result is multiplied by
+        a lower bound for all probabilities of the feature.
 
-        The second sum is over numbers outside the training range of continuous columns. Such a number has the
-        probability of the outermost interval, multiplied by a factor. The interval starts at the cut point cut_j. The
-        factor is 1 at mean_j, the mean of the training values in this interval, and decreases exponentially. For a
-        column with a single interval, the mean and the standard deviation of a uniform distribution replace mean_j and
-        the difference. Networks read from files of other programs have no training ranges.
+        The second sum runs over numbers outside the training range of continuous columns. The probability of such a
+        number is the probability of the outermost interval, which starts at the cut point cut_j, multiplied by a
+        factor. The factor is 1 at mean_j, the mean of the training values in this interval, and decreases
+        exponentially. For a column with a single interval, the mean and the standard deviation of a uniform
+        distribution replace mean_j and the difference. Networks that were read from files of other programs have no
+        training ranges.
 
         ``predict_proba`` and ``predict_joint_log_proba`` treat unseen categories as missing.
 
@@ -351,19 +353,19 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self.classes_[scores.argmax(axis=1)]
 
     def check_rows(self, X: Any) -> RowCheck:
-        """Count missing, unseen and out-of-range values in every column of new rows.
+        """Count the missing, unseen and out-of-range values in each column of new rows.
 
         Parameters
         ----------
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
-            Raw values, in the columns of ``fit``.
+            Raw values, with the same columns as in ``fit``.
 
         Returns
         -------
         RowCheck
-            Counts per column, with the column names of the training data if there were any. It can be printed, and
-            ``to_frame`` converts it to a pandas frame. Out of range means below the smallest or above the largest
-            training value (``encoder_.value_ranges_``).
+            Counts per column, with the column names of the training data if there were any. The result can be printed,
+            and ``to_frame`` converts it to a pandas frame. A number is out of range if it is below the smallest or
+            above the largest training value (``encoder_.value_ranges_``).
 
         Raises
         ------
@@ -385,13 +387,13 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return self.encoder_.check_columns(columns)
 
     def row_predictor(self) -> RowPredictor:
-        """Return a fast predictor of single rows, for services. A prediction takes microseconds.
+        """Return a fast predictor for single rows, for example in a service. A prediction takes microseconds.
 
         Returns
         -------
         RowPredictor
-            Its ``predict``, ``predict_proba`` and ``log_joint`` take a tuple of raw values, its ``predict_codes`` a row
-            of codes. Later changes of the classifier do not affect it.
+            The methods ``predict``, ``predict_proba`` and ``log_joint`` accept a tuple of raw values, and
+            ``predict_codes`` accepts a row of codes. Later changes to the classifier do not affect the predictor.
 
         Raises
         ------
@@ -416,7 +418,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return RowPredictor(self.encoder_, self.model_, self.classes_, self.calibration_, joint_error)
 
     def save(self, path: Any, *, counts: bool = False, metadata: dict[str, Any] | None = None) -> None:
-        """Save the fitted classifier to a file that :func:`tanlearn.load` reads.
+        """Save the fitted classifier to a file for :func:`tanlearn.load`.
 
         Parameters
         ----------
@@ -428,8 +430,8 @@ class Classifier(ClassifierMixin, BaseEstimator):
             ``partial_fit``, ``fit_batches`` and ``from_counts`` set ``counts_``, which can be many times as large as
             the model.
         metadata : dict, optional
-            Your own values by name. They are stored with the date, the numbers of rows and columns, and the versions of
-            packages. ``metadata_`` of a loaded classifier contains them.
+            Dictionary of your own values. They are stored with the date, the numbers of rows and columns, and the
+            versions of packages, and are available in ``metadata_`` of a loaded classifier.
 
         Raises
         ------
@@ -459,17 +461,17 @@ class Classifier(ClassifierMixin, BaseEstimator):
     learning_history, learning_errors = stages_of_learning, errors_along_learning
 
     def _histories(self) -> dict[str, list[Any]]:
-        """Return the history of each stage of learning, possibly empty."""
+        """Return the history of each stage of learning. The dictionary may be empty."""
         return {}
 
     def _learning_errors(
         self, train: tuple[Any, Any], test: tuple[Any, Any], n_points: int
     ) -> dict[str, list[tuple[Any, float]]]:
-        """Return entries of histories with held-out errors, possibly none."""
+        """Return entries of histories with held-out errors. The dictionary may be empty."""
         return {}
 
     def _summary(self) -> dict[str, str]:
-        """Return short descriptions of the fitted model by their titles, for the command line."""
+        """Return short descriptions of the fitted model for the command line, as a dictionary from titles to texts."""
         return {}
 
     def _get_state(self) -> dict[str, Any]:

@@ -14,11 +14,11 @@ __all__ = ["completed_rows"]
 
 
 def completed_rows(X: Any, values: AnyArray) -> Any:
-    """Return a copy of ``X`` with missing values replaced by ``values`` (n_samples, n_features).
+    """Return a copy of ``X`` in which ``values`` (n_samples, n_features) replace missing values.
 
-    A frame stays a frame. Columns keep their types if these can represent the imputed values. Imputed categories are
-    added to a categorical type that does not declare them. Integers become floats of the same library if floats are
-    imputed. The type of a pandas column of objects is inferred.
+    A frame stays a frame. Columns keep their types if these can represent the imputed values. If a categorical type
+    does not declare an imputed category, the category is added. Integers become floats of the same library if floats
+    are imputed. The type of a pandas column of objects is inferred.
     """
     absent = np.zeros(values.shape, bool)
     for i, given in enumerate(read_columns(X)):
@@ -57,7 +57,7 @@ def _fill_pandas(pandas: Any, column: Any, absent: AnyArray, imputed: list[Any])
             filled = column.astype(dtype)
             filled.iloc[np.flatnonzero(absent)] = own
             return filled
-    except (TypeError, ValueError):  # such as strings in a column of NaN
+    except (TypeError, ValueError):  # for example, strings in a column of NaN
         pass
     return pandas.Series(_merged(column.to_list(), absent, imputed), column.index)
 
@@ -65,7 +65,7 @@ def _fill_pandas(pandas: Any, column: Any, absent: AnyArray, imputed: list[Any])
 def _fill_polars(polars: Any, column: Any, absent: AnyArray, imputed: list[Any]) -> Any:
     """Return a copy of a polars column with imputed values."""
     dtype, cells = column.dtype, _merged(column.to_list(), absent, imputed)
-    if _has_floats(imputed):  # means of integers need not be integers
+    if _has_floats(imputed):  # the mean of integers may not be an integer
         cells = [None if value is None else float(value) for value in cells]
         dtype = dtype if dtype.is_float() else polars.Float64
     try:
@@ -74,13 +74,13 @@ def _fill_polars(polars: Any, column: Any, absent: AnyArray, imputed: list[Any])
         own = polars.Series(column.name, cells, dtype=dtype)
         if _are_kept(cells, own.to_list()):
             return own
-    except (TypeError, ValueError, polars.exceptions.PolarsError):  # such as strings in a column without values
+    except (TypeError, ValueError, polars.exceptions.PolarsError):  # for example, strings in a column without values
         pass
     return polars.Series(column.name, cells)
 
 
 def _undeclared(imputed: list[Any], categories: Any) -> list[Any]:
-    """Return the imputed categories that are not declared. Columns without training values are not imputed."""
+    """Return the imputed categories that are not declared. None is skipped; it stands for values that stay missing."""
     return [value for value in dict.fromkeys(imputed) if value is not None and value not in categories]
 
 
@@ -90,7 +90,7 @@ def _has_floats(imputed: list[Any]) -> bool:
 
 
 def _are_kept(values: list[Any], converted: list[Any]) -> bool:
-    """Return whether strings, booleans and numbers keep their kind if they are converted to a type."""
+    """Return whether strings, booleans and numbers have the same kind after the conversion to a type."""
     return all(old is None or _kind(old) == _kind(new) for old, new in zip(values, converted, strict=True))
 
 
@@ -102,6 +102,6 @@ def _kind(value: Any) -> str:
 
 
 def _merged(cells: list[Any], absent: AnyArray, imputed: list[Any]) -> list[Any]:
-    """Return the values of a column with its missing values replaced by imputed ones."""
+    """Return the values of a column, with imputed values in place of missing values."""
     new = iter(imputed)
     return [next(new) if gone else old for old, gone in zip(cells, absent.tolist(), strict=True)]

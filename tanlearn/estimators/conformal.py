@@ -1,4 +1,4 @@
-"""Prediction sets with a given coverage, and predictions with a given error, from held-out probabilities."""
+"""Prediction sets with a given coverage, and predictions with a given error rate, from held-out probabilities."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = ["ConformalClassifier"]
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Classifier that returns a set of classes with a given coverage, or abstains.
 
-    A prediction set contains every class that is plausible for a row. With ``coverage=0.9``, the sets of nine of ten
-    new rows contain the true class. For any classifier, this holds on average over rows from the distribution of the
-    training rows. A more accurate classifier leads to smaller sets.
+    A prediction set contains every class that is plausible for a row. With ``coverage=0.9``, the sets of nine out of
+    ten new rows contain the true class. This holds for any classifier, on average over rows from the distribution of
+    the training rows. A more accurate classifier leads to smaller sets.
 
-    Every training row is predicted by a model that was fitted without it (cross-validation). The score of the row is
-    the predicted probability of its class. A model that is fitted to all rows predicts new rows. The set of a new row
-    contains all classes whose probability is at least a threshold. The threshold is the largest number such that
+    Each training row is predicted by a model that was fitted without this row (cross-validation). The score of the row
+    is the predicted probability of its class. A model that is fitted to all rows predicts new rows. The set of a new
+    row contains all classes with a probability of at least a threshold. The threshold is the largest number such that
     ``coverage * (n + 1)`` of the n training rows have at least this score. These sets have the smallest mean size for a
     given coverage (Sadinle et al. 2019).
 
@@ -41,14 +41,15 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : classifier
         Classifier with ``predict_proba`` or ``predict_log_proba``, from any library.
     per_class : bool, default=False
-        Use a threshold per class, so that the coverage holds within each class. Classes with fewer than about ``1 / (1
+        Whether to use a threshold per class, so that the coverage holds within each class. Classes with fewer than
+        about ``1 / (1
         - coverage)`` rows are then part of every set.
     cv : int, default=10
         Number of stratified folds. The classifier is fitted ``cv + 1`` times.
     n_jobs : int, optional
         Number of folds that are fitted in parallel, as in joblib.
     random_state : int, RandomState or None, default=None
-        Seed of the folds.
+        Seed for the folds.
 
     Attributes
     ----------
@@ -58,27 +59,25 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Class labels of ``y`` and of ``estimator_``, in sorted order.
     held_out_proba_ : ndarray of shape (n_samples, n_classes)
         Class probabilities of the labeled training rows with positive weight. Each row is predicted by a model that was
-        fitted without it.
+        fitted without this row.
     held_out_y_ : ndarray of shape (n_samples,)
-        Positions of the classes of these rows in ``classes_``.
+        Classes of the rows of ``held_out_proba_``, as positions in ``classes_``.
     held_out_weights_ : ndarray of shape (n_samples,)
-        Sample weights of these rows.
+        Sample weights of the rows of ``held_out_proba_``.
     n_features_in_ : int
         Number of columns of ``X``, if the classifier has this attribute.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if the classifier has this attribute.
 
-    Notes
-    -----
-    The training rows and a new row are predicted by different models. The theory therefore guarantees only a coverage
-    of ``2 * coverage - 1``. The actual coverage is close to ``coverage`` unless the classifier is unstable (Barber et
-    al. 2021). For an exact guarantee, fit the classifier to one part of the rows, freeze it, and pass the other part to
-    ``fit``: ``ConformalClassifier(FrozenEstimator(model)).fit(X_other, y_other)``, with
+    Notes ----- Training rows and new rows are predicted by different models. The theory therefore guarantees only a
+    coverage of ``2 * coverage - 1``. The actual coverage is close to ``coverage`` unless the classifier is unstable
+    (Barber et al. 2021). For an exact guarantee, fit the classifier to one part of the rows, freeze it, and pass the
+    other part to ``fit``: ``ConformalClassifier(FrozenEstimator(model)).fit(X_other, y_other)``, with
     :class:`sklearn.frozen.FrozenEstimator`.
 
     A sample weight of 2 has the same effect as repeating the row, except that both copies are in the same fold.
 
-    With an estimator that learns from rows without a class, such as :class:`~tanlearn.SemiSupervisedClassifier`, such
+    With an estimator that learns from unlabeled rows, such as :class:`~tanlearn.SemiSupervisedClassifier`, unlabeled
     rows are part of the training rows of every fold. Coverage and errors refer to the labeled rows.
 
     References
@@ -133,12 +132,12 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the classifier to all rows, and predict each row by a model that was fitted without it.
+        """Fit the classifier to all rows, and predict each row with a model that is fitted without this row.
 
         Parameters
         ----------
         X : array-like or frame of shape (n_samples, n_features)
-            Raw values, as the classifier accepts them.
+            Raw values in a form that the classifier accepts.
         y : array-like of shape (n_samples,)
             Class labels. If the classifier learns from unlabeled rows, a row with the label -1 or a missing label is
             unlabeled.
@@ -172,7 +171,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         if is_unlabeled.any() and UNLABELED in self.estimator_.classes_.tolist():
             is_class = np.array([isinstance(label, Real) and label == UNLABELED for label in y.tolist()])
             has_class, is_unlabeled = has_class | (is_class & (weights > 0)), is_unlabeled & ~is_class
-            if not isinstance(self.estimator, Classifier):  # which warns itself
+            if not isinstance(self.estimator, Classifier):  # a Classifier issues this warning itself
                 warn_of_unlabeled(*np.unique(y[has_class], return_counts=True))
         rows = np.flatnonzero(has_class)
         self.classes_ = _all_classes(y[rows], self.estimator_.classes_)
@@ -242,7 +241,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return _probabilities(self.estimator_, X, self.classes_)
 
     def predict_set(self, X: Any, coverage: float = 0.9, *, allow_empty: bool = False) -> NDArray[np.bool_]:
-        """Return the classes that are plausible for each row.
+        """Return a prediction set for each row, as a mask of its classes.
 
         Parameters
         ----------
@@ -251,14 +250,14 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         coverage : float, default=0.9
             Fraction of rows whose set contains the true class, between 0 and 1.
         allow_empty : bool, default=False
-            Whether sets may be empty. If False, the most probable class is added to empty sets. The coverage is then at
-            least the accuracy of the classifier, even if ``coverage`` is lower.
+            Whether sets may be empty. If False, empty sets are replaced by the most probable class. The actual coverage
+            is then at least the accuracy of the classifier, even if ``coverage`` is lower.
 
         Returns
         -------
         ndarray of bool of shape (n_samples, n_classes)
-            Whether the set of a row contains a class. All sets contain all classes if there are too few training rows
-            for the coverage.
+            True if the set of the row contains the class. If there are too few training rows for the coverage, all sets
+            contain all classes.
 
         Raises
         ------
@@ -297,7 +296,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_classes,)
-            Thresholds. All of them are equal if ``per_class`` is False. They are 0 if there are too few rows for the
+            Thresholds. All thresholds are equal if ``per_class`` is False. They are 0 if there are too few rows for the
             coverage.
 
         Raises
@@ -317,11 +316,11 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.array([_threshold(own[mask], weights[mask], coverage) for mask in of_classes])
 
     def is_reliable(self, X: Any, max_error: float = 0.05) -> NDArray[np.bool_]:
-        """Return a mask of the rows with a reliable prediction. Abstain for the other rows.
+        """Return a mask of the rows with a reliable prediction. You may abstain for the other rows.
 
-        A prediction is reliable if its probability reaches a threshold. The threshold is the lowest one for which at
-        most the fraction ``max_error`` of the held-out predictions above the threshold is wrong. One wrong prediction
-        is added when this fraction is computed.
+        A prediction is reliable if its probability reaches a threshold. The threshold is the lowest probability such
+        that at most the fraction ``max_error`` of the held-out predictions above the threshold are wrong. One wrong
+        prediction is added to compute this fraction.
 
         Parameters
         ----------
@@ -348,10 +347,10 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return is_reliable
 
     def _least_confidence(self, max_error: float) -> float:
-        """Return the lowest confidence of a reliable row; infinity if there is none."""
+        """Return the lowest confidence of a reliable row, or infinity if no row is reliable."""
         confidence = self.held_out_proba_.max(axis=1)
         is_wrong = self.held_out_proba_.argmax(axis=1) != self.held_out_y_
-        levels, level = np.unique(-confidence, return_inverse=True)  # from the most confident rows on
+        levels, level = np.unique(-confidence, return_inverse=True)  # in descending order of confidence
         total = np.bincount(level, self.held_out_weights_).cumsum()
         wrong = np.bincount(level, self.held_out_weights_ * is_wrong).cumsum()
         enough = np.flatnonzero((wrong + 1) / (total + 1) <= max_error)
@@ -374,7 +373,7 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(self._of_fitted("feature_names_in_"))
 
     def _of_fitted(self, name: str) -> Any:
-        """Return an attribute of the fitted classifier; raise AttributeError if it has none."""
+        """Return an attribute of the fitted classifier, or raise AttributeError if it does not exist."""
         fitted = self.__dict__.get("estimator_")
         if not hasattr(fitted, name):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")
@@ -382,10 +381,10 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _held_out(shared: tuple[Any, Any, AnyArray, FloatArray | None], train: IntArray, test: IntArray) -> FloatArray:
-    """Return the probabilities of held-out rows."""
+    """Fit the classifier to training rows, and return the probabilities of held-out rows."""
     conformal, X, y, weights = shared
     fitted = conformal._fitted(_safe_indexing(X, train), y[train], None if weights is None else weights[train])
-    if not set(fitted.classes_.tolist()) <= set(conformal.classes_.tolist()):  # -1 has become a class
+    if not set(fitted.classes_.tolist()) <= set(conformal.classes_.tolist()):  # -1 was treated as a class
         raise ValueError(
             f"each fold must leave labeled rows of at least two classes, because with a single class "
             f"{type(fitted).__name__} treats the label {UNLABELED} as a class. Label more rows of each class, or "
@@ -410,14 +409,14 @@ def _all_classes(y: AnyArray, known: AnyArray) -> AnyArray:
 
 
 def _marked(rows: IntArray, n_samples: int) -> NDArray[np.bool_]:
-    """Return a mask of some rows. Shape: (n_samples,)."""
+    """Return a mask (n_samples,) of the given rows."""
     mask = np.zeros(n_samples, np.bool_)
     mask[rows] = True
     return mask
 
 
 def _probabilities(fitted: Any, X: Any, classes: AnyArray) -> FloatArray:
-    """Return probabilities (n_samples, n_classes), which are 0 for classes that a classifier was not trained with."""
+    """Return probabilities (n_samples, n_classes), which are 0 for classes that the training rows did not contain."""
     if hasattr(fitted, "predict_proba"):
         found = np.asarray(fitted.predict_proba(X), np.float64)
     else:
@@ -431,12 +430,12 @@ def _threshold(proba: FloatArray, weights: FloatArray, coverage: float) -> float
     """Return the largest probability that ``coverage * (n + 1)`` of n rows reach, or 0 if there are too few rows."""
     order = np.argsort(-proba, kind="stable")
     total = weights[order].cumsum()
-    wanted = coverage * (1 + weights.sum()) * (1 - 1e-12)  # 0.9 * 10 rows must be 9 rows, regardless of rounding
+    wanted = coverage * (1 + weights.sum()) * (1 - 1e-12)  # 0.9 * 10 rows must be 9 rows in spite of rounding errors
     place = int(np.searchsorted(total, wanted))
     return float(proba[order[place]]) if place < len(total) else 0.0
 
 
 def _check_fraction(name: str, value: Any) -> None:
-    """Raise ValueError for a value that is not between 0 and 1."""
+    """Raise ValueError if a value is not between 0 and 1."""
     if not (isinstance(value, Real) and 0 < float(value) < 1):
         raise ValueError(f"{name} must be a number above 0 and below 1, got {value!r}.")

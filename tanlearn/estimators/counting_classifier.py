@@ -1,4 +1,4 @@
-"""Base class of classifiers that are fitted to counts, in batches, incrementally or from existing counts.
+"""Base class of classifiers that are fitted to counts: in batches, incrementally or from existing counts.
 
 Counts of rows with integer weights, or without weights, are integers and do not depend on how rows are divided into
 batches. The fitted model therefore equals, bit for bit, a model fitted to all rows with the same encoding.
@@ -6,7 +6,8 @@ batches. The fitted model therefore equals, bit for bit, a model fitted to all r
 of the rows is used for decisions that need more than counts, such as the contexts of a forest.
 
 A subclass defines what is counted (``_new_counts``) and how the model is fitted to the counts (``_learn_counts``).
-Every method works on a copy, which replaces the classifier at the end, so that it stays unchanged after an error.
+Every method fits a copy, whose attributes are transferred to the classifier at the end, so that the classifier stays
+unchanged after an error.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FROM_COUNTS", "IN_BATCHES", "IN_PARTIAL_FIT", "CountingClassifier"]
 
-#: Kinds of data that ``partial_fit`` and ``from_counts`` provide to learners: sums over rows.
+#: Kinds of data that ``partial_fit`` and ``from_counts`` provide to learners. These are sums over rows.
 IN_PARTIAL_FIT = FROM_COUNTS = frozenset({"pairs", "families"})
-#: Kinds of data that ``fit_batches`` provides: also counts of contexts, and a sample of the rows.
+#: Kinds of data that ``fit_batches`` provides. They include counts of contexts, and a sample of the rows.
 IN_BATCHES = frozenset({"pairs", "families", "contexts", "sample"})
 
 
@@ -61,8 +62,8 @@ class CountingClassifier(Classifier):
 
         The source is read twice: first to determine classes, categories and cut points, then to count. A random sample
         of 65,536 rows is used for decisions that need rows: contexts of forests, smoothing of hierarchical CPTs, and
-        selective KDB. Counts of families with two or more parents need one more pass after the structure has been
-        learned.
+        selective KDB. If features have two or more parents, an additional pass counts the families after the structure
+        has been learned.
 
         Parameters
         ----------
@@ -83,20 +84,20 @@ class CountingClassifier(Classifier):
         columns : list of str, optional
             Names of the columns with the features. By default, all other columns are features.
         batch_rows : int, default=131072
-            Maximum number of rows in memory, from 1.
+            Maximum number of rows per batch, at least 1.
         exact : bool, default=False
             Whether to compute cut points from all distinct numbers. By default, columns with more than 65,536 distinct
-            numbers are summarized. The ranks of their cut points then have an error of at most about a thousandth of
-            the rows.
+            numbers are summarized. The error in the ranks of their cut points is then at most about a thousandth of the
+            number of rows.
 
         Returns
         -------
         object
-            The fitted estimator. Its predictions equal those after ``fit`` on all rows, bit for bit, if the cut points
-            are exact, the weights are integers and the sample contains all rows. The mean training values of intervals
-            (``encoder_.typical_values_``) are equal up to rounding.
-            In ``fit``, the default encoder searches numeric columns without cut points again, together with one other
-            column (``MDLPDiscretizer(interactions=True)``). Batches are not searched, so such columns stay constant.
+            The fitted estimator. It makes the same predictions as after ``fit`` on all rows, bit for bit, if the cut
+            points are exact, the weights are integers, and the sample contains all rows. The mean training values of
+            intervals (``encoder_.typical_values_``) are equal up to rounding. In ``fit``, if the default encoder finds
+            no cut points for a numeric column, it searches again, together with one other column
+            (``MDLPDiscretizer(interactions=True)``). This search is skipped for batches, so such columns stay constant.
 
         Raises
         ------
@@ -123,20 +124,20 @@ class CountingClassifier(Classifier):
         batches = open_batches(source, target, weight=sample_weight, columns=columns, batch_rows=batch_rows)
         self._learn_source(BatchSource(batches, self.n_jobs), exact)
         if batches.notation is not None:
-            self._notation = batches.notation  # new rows in a file are read with it by the command line
+            self._notation = batches.notation  # the command line uses it to read new rows from a file
         return self
 
     @available_if(lambda estimator: estimator._check_needs(IN_PARTIAL_FIT))  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add the counts of a batch and fit to all counts so far.
+        """Add the counts of a batch, and fit the classifier to all counts so far.
 
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values. The first batch determines categories and cut points. Pass a representative sample of some
+            Raw values. The first batch determines categories and cut points. Pass a representative sample of a few
             thousand rows first, or declare the categories (pandas ``category``, polars ``Enum``). In later batches,
-            unseen categories are treated as missing, with a warning, or raise an error, as set by ``handle_unknown`` of
-            the encoder.
+            unseen categories are treated as missing, with a warning, or raise an error, depending on ``handle_unknown``
+            of the encoder.
         y : array-like of shape (n_samples,)
             Class labels.
         classes : array-like of shape (n_classes,)
@@ -184,12 +185,12 @@ class CountingClassifier(Classifier):
         Parameters
         ----------
         counts : TableCounts or object
-            Counts of raw data, with their categories, cut points and classes, or one of the following counts of codes.
-            Counts are not modified.
+            Counts of raw data with their categories, cut points and classes, or one of the following kinds of counts of
+            codes. The counts are not modified.
 
             - counts of pairs (:class:`~tanlearn.PairCounts`) for naive Bayes, structure learners and structures with at
               most one augmenting parent per feature, and AODE;
-            - counts of families (:class:`~tanlearn.counts.family_counts.FamilyCounts`) for the structure of these
+            - counts of families (:class:`~tanlearn.counts.family_counts.FamilyCounts`) for a fixed structure with these
               families;
             - for all other classifiers, counts of the type of their ``counts_``.
         encoder : TableEncoder, optional
@@ -211,8 +212,8 @@ class CountingClassifier(Classifier):
         TypeError
             If the estimator needs counts of another type.
         ValueError
-            If families or numbers of values differ, fewer than two classes have rows, or ``class_weight`` is set,
-            because weights apply when rows are counted. The estimator is then unchanged.
+            If the families or numbers of values differ, if fewer than two classes have rows, or if ``class_weight`` is
+            set, because class weights can be applied only when rows are counted. The estimator is then unchanged.
 
         Examples
         --------
@@ -231,7 +232,7 @@ class CountingClassifier(Classifier):
             raise ValueError(
                 f"class_weight must be None for counts, because rows are weighted when they are counted, got "
                 f"{self.class_weight!r}. Pass weights when you count the rows, or set the class frequencies with "
-                "class_prior."
+                f"class_prior."
             )
         if isinstance(counts, TableCounts):
             if encoder is not None or classes is not None:
@@ -259,11 +260,11 @@ class CountingClassifier(Classifier):
         return self._become(fitted, own.n_classes)
 
     def _check_needs(self, allowed: frozenset[str]) -> bool:
-        """Return True if the learners need only counts in ``allowed``; otherwise raise an AttributeError."""
+        """Return True if the learners need only data in ``allowed``. Otherwise, raise an AttributeError."""
         return True
 
     def _needs_from_counts(self) -> frozenset[str]:
-        """Return the kinds of counts for ``from_counts``."""
+        """Return the kinds of data that ``from_counts`` can provide to learners."""
         return FROM_COUNTS
 
     def _new_counts(self, data: EncodedData) -> Any:
@@ -271,11 +272,11 @@ class CountingClassifier(Classifier):
         raise NotImplementedError(type(self).__name__)
 
     def _learn_counts(self, counts: Any) -> None:
-        """Fit to counts."""
+        """Fit the classifier to counts."""
         raise NotImplementedError(type(self).__name__)
 
     def _learn_batches(self, rows: EncodedSource) -> None:
-        """Count all rows and fit to the counts; ``partial_fit`` can continue from ``counts_``."""
+        """Count all rows and fit to the counts. ``partial_fit`` can continue from ``counts_``."""
         self.counts_ = rows.add_to(self._new_counts(rows.nothing), n_jobs=self.n_jobs)
         self._learn_counts(self.counts_)
 
@@ -301,7 +302,7 @@ class CountingClassifier(Classifier):
             getattr(getattr(self, part, None), "_validate_params", bool)()
 
     def _learn_source(self, source: RowSource, exact: bool) -> Self:
-        """Fit to a row source."""
+        """Fit the classifier to a source of rows."""
         from tanlearn.estimators.row_sources import RowEncoder
 
         fitted = copy(self)
@@ -320,7 +321,7 @@ class CountingClassifier(Classifier):
             self.feature_names_in_ = np.array(names, dtype=object)
 
     def _become(self, fitted: Self, n_classes: int) -> Self:
-        """Finish a fitted copy, and take over all its attributes."""
+        """Finish a fitted copy, and transfer all its attributes to the classifier."""
         fitted._end(n_classes)
         self.__dict__.clear()
         self.__dict__.update(fitted.__dict__)
@@ -331,8 +332,8 @@ def _read_all_classes(classes: Any) -> AnyArray:
     """Return the sorted labels in ``classes``."""
     try:
         found = np.unique(read_labels(classes))
-        with np.errstate(invalid="ignore"):  # it casts floats of any size to integers
-            check_classification_targets(np.tile(found, 2))  # twice: it warns if most labels differ
+        with np.errstate(invalid="ignore"):  # the check casts floats of any size to integers
+            check_classification_targets(np.tile(found, 2))  # repeated, because it warns if most labels differ
         return found
     except (TypeError, ValueError) as error:
         raise ValueError(
@@ -341,7 +342,7 @@ def _read_all_classes(classes: Any) -> AnyArray:
 
 
 def _read_batch(estimator: Any, X: Any, y: Any, classes: Any, sample_weight: Any) -> EncodedData:
-    """Check whether ``partial_fit`` can continue, and encode the batch."""
+    """Check that ``partial_fit`` is possible, and encode the batch."""
     is_first = not hasattr(estimator, "counts_")
     if is_first and estimator.__sklearn_is_fitted__():  # a failed fit may have left attributes
         from tanlearn.estimators.table_counts import why_no_counts

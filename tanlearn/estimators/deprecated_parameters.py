@@ -16,14 +16,14 @@ from tanlearn.files.values import register_conversion
 __all__ = ["MOVED", "MOVED_OF_TAN", "DeprecatedParameters", "FormerOfForest", "FormerOfGradient", "FormerOfTAN"]
 
 _REMOVED_IN = "0.4"
-#: Former parameters of gradient classifiers, and the parameters whose settings contain them now.
+#: Former parameters of gradient classifiers, and the parameters whose settings contain the former parameters now.
 MOVED = {
     **dict.fromkeys(("n_candidates", "ordering", "image_shape"), "candidates"),
     **dict.fromkeys(("learning_rate", "structure_learning_rate", "batch_size", "temperature"), "training"),
     **dict.fromkeys(("validation_fraction", "patience", "callback", "checkpoint"), "training"),
 }
 MOVED_OF_TAN = {**MOVED, "init": "training", "dtype": "training"}
-#: Monotone columns are parameters of knowledge.
+#: Parameters for monotone columns, which are now parameters of ``Knowledge``.
 _MONOTONE = ("increasing", "decreasing")
 _SETTINGS = {"candidates": "Candidates", "training": "GradientTraining"}
 
@@ -60,10 +60,10 @@ class FormerOfForest(TypedDict, total=False):
 
 
 class DeprecatedParameters:
-    """Mixin that accepts former parameters in the constructor, in ``set_params``, as attributes and in model files.
+    """Mixin that supports former parameters in the constructor, in ``set_params``, as attributes and in model files.
 
-    It must come before the other base classes. Values of removed parameters are stored in attributes with an
-    underscore, which classes read instead.
+    The mixin must precede the other base classes. Values of removed parameters are stored in attributes with an
+    underscore, which the classes read instead.
     """
 
     #: Parameter with the settings that contain each moved parameter.
@@ -76,15 +76,15 @@ class DeprecatedParameters:
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         register_conversion(cls, cls._converted)
-        for name in {*cls._moved, *cls._removed} - {"device"}:  # which every classifier has
+        for name in {*cls._moved, *cls._removed} - {"device"}:  # every classifier has this attribute
             setattr(cls, name, _FormerParameter(name))
-        # Without **deprecated: scikit-learn's checks would take it for a parameter, and so would readers.
+        # The signature hides **deprecated, which scikit-learn's checks and readers would mistake for a parameter.
         signature = inspect.signature(cls.__init__)
         own = [one for one in signature.parameters.values() if one.name != "self" and one.kind is not one.VAR_KEYWORD]
         cls.__signature__ = signature.replace(parameters=own)
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters, including nested ones, such as ``encoder__n_jobs`` or ``training__learning_rate``.
+        """Set parameters, including nested parameters such as ``encoder__n_jobs`` or ``training__learning_rate``.
 
         Nested parameters of ``training`` and ``candidates`` are set in copies, so that other classifiers with the same
         settings do not change.
@@ -92,7 +92,7 @@ class DeprecatedParameters:
         Parameters
         ----------
         **params : dict
-            Values by name.
+            Values of the parameters.
 
         Returns
         -------
@@ -117,7 +117,7 @@ class DeprecatedParameters:
         return super().set_params(**current, **nested)  # type: ignore[misc]
 
     def _take_former(self, given: dict[str, Any]) -> None:
-        """Store the deprecated keyword arguments of the constructor; raise TypeError for unknown ones."""
+        """Store deprecated keyword arguments of the constructor. Raise TypeError for unknown arguments."""
         for name in given:
             if name not in self._moved and name not in self._removed:
                 raise TypeError(f"{type(self).__name__}() has no parameter {name!r}.{self._suggestion(name)}")
@@ -130,7 +130,7 @@ class DeprecatedParameters:
         self._warn(given, ", ".join(f"{target}={' '.join(repr(getattr(self, target)).split())}" for target in targets))
 
     def _suggestion(self, name: str) -> str:
-        """Return a sentence with the parameter that is most similar to an unknown name, or an empty string."""
+        """Return a sentence that suggests the parameter most similar to an unknown name, or an empty string."""
         if name in _MONOTONE:
             return f" Pass Knowledge({name}=[...]) as knowledge, or use BoostedTermsClassifier({name}=[...])."
         known = [*type(self)._get_param_names(), *self._moved]  # type: ignore[attr-defined]
@@ -147,7 +147,7 @@ class DeprecatedParameters:
         target = self._moved[name]
         settings = self._resolve_settings(target)  # type: ignore[attr-defined]
         if isinstance(settings, BaseEstimator):
-            settings = copy(settings)  # not a clone, whose callback would be another object
+            settings = copy(settings)  # a clone would also copy the callback
             setattr(settings, name, value)
             setattr(self, target, settings)
         elif value is not None:
@@ -160,7 +160,7 @@ class DeprecatedParameters:
         vars(self).update({f"_{name}": value for name, value in removed.items()})
 
     def _warn(self, former: Any, spelling: str) -> None:
-        """Warn that parameters are deprecated, with the current spelling."""
+        """Warn that parameters are deprecated, and suggest the current spelling."""
         owner, names = type(self).__name__, ", ".join(former)
         remedy = f"Use {spelling}." if spelling else "Leave it out; the default applies."
         warn(f"deprecated in {owner}, and removed in version {_REMOVED_IN}: {names}. {remedy}", FutureWarning)
@@ -181,7 +181,7 @@ class DeprecatedParameters:
         return {**current, **{target: getattr(model, target) for target in _SETTINGS}}
 
     def __sklearn_clone__(self) -> Self:
-        """Return a clone with the values of removed parameters, which ``get_params`` does not return."""
+        """Return a clone that keeps the values of removed parameters, which ``get_params`` does not return."""
         twin: Self = super().__sklearn_clone__()  # type: ignore[misc]
         removed = {f"_{name}" for name in self._removed}
         vars(twin).update({name: value for name, value in vars(self).items() if name in removed})
@@ -189,7 +189,7 @@ class DeprecatedParameters:
 
 
 class _FormerParameter:
-    """Attribute of a former parameter; its use issues a FutureWarning."""
+    """Attribute for a former parameter, whose use issues a FutureWarning."""
 
     def __init__(self, name: str) -> None:
         self.name = name

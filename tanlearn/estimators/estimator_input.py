@@ -1,4 +1,4 @@
-"""Validation and encoding of the data, classes and weights that users pass to estimators."""
+"""Validation and encoding of data, classes and weights that are passed to estimators."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ __all__ = [
 def encode_training(
     estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, validation_fraction: float | None = None
 ) -> tuple[EncodedData, EncodedData | None]:
-    """Validate and encode the arguments of ``fit``. Return training data and held-out data (or None).
+    """Validate and encode the arguments of ``fit``. Return the training data, and the held-out data or None.
 
     Sets ``encoder_``, ``classes_``, ``n_features_in_`` and, for data with column names, ``feature_names_in_`` on the
-    estimator. Rows of weight 0 are dropped first, as if they were absent. ``estimator.encoder`` is cloned;
-    ``estimator.class_weight`` multiplies the weights. With ``validation_fraction``, a stratified fraction of the rows,
-    drawn with ``estimator.random_state``, is held out; categories and cut points do not depend on these rows.
+    estimator. Rows of weight 0 are dropped first, as if they were absent. ``estimator.encoder`` is cloned. Weights are
+    multiplied by ``estimator.class_weight``. If ``validation_fraction`` is set, a stratified fraction of the rows is
+    held out at random, with ``estimator.random_state``. Categories and cut points do not depend on the held-out rows.
     """
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     validate_data(estimator, native_frame(X), y, skip_check_array=True)
@@ -73,7 +73,7 @@ def encode_training(
         rest_weights = None if weights is None else weights[rest]
         encoder.fit_columns(columns.take(rest), codes[rest], rest_weights, names=names)
         table = encoder.encode_columns(columns, handle_unknown="missing")
-    if names is not None:  # columns of arrays are often selected on purpose, and their numbers do not name them
+    if names is not None:  # columns of arrays are often selected on purpose, but have no names for a message
         warn_of_leaking_columns(columns, encoder.n_states_, classes, codes)
     data = _encoded(estimator, table, columns, codes, weights, multiplied, numbers)
     return (data, None) if held_out is None else (data.take(~held_out), data.take(held_out))
@@ -82,11 +82,11 @@ def encode_training(
 def encode_partly_labeled(
     estimator: Any, X: Any, y: AnyArray, is_unlabeled: AnyArray, sample_weight: Any = None
 ) -> tuple[EncodedData, EncodedData]:
-    """Validate and encode rows, some without a class. Return labeled rows, and unlabeled rows with class 0.
+    """Validate and encode labeled and unlabeled rows. Return the labeled rows, and the unlabeled rows with class 0.
 
-    Categories and cut points are fitted to all rows, without classes. By default, numeric columns get five intervals
-    with equally many rows. Sets the attributes of :func:`encode_training`. Raises ``ValueError`` for an encoder that
-    depends on classes. Shapes: y and is_unlabeled: (n_samples,).
+    Categories and cut points are fitted to all rows, without classes. By default, numeric columns are discretized to
+    five intervals with equally many rows. Sets the attributes of :func:`encode_training`. Raises ``ValueError`` for an
+    encoder that depends on classes. Shapes: y and is_unlabeled: (n_samples,).
     """
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
     validate_data(estimator, native_frame(X), y, skip_check_array=True)
@@ -118,9 +118,9 @@ def encode_partly_labeled(
 def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weight: Any = None) -> EncodedData:
     """Validate and encode one batch of ``partial_fit``. The encoder is fitted to the first batch.
 
-    ``classes`` (n_classes,) contains all classes, sorted. Rows of weight 0 are dropped, and class weights do not change
-    cut points. Raises ``ValueError`` if the first batch has one class and a column needs supervised cut points. Warns
-    if a later batch contains new categories.
+    ``classes`` (n_classes,) contains all classes in sorted order. Rows of weight 0 are dropped, and cut points do not
+    depend on class weights. Raises ``ValueError`` if the first batch contains only one class, but a column needs
+    supervised cut points. Warns if a later batch contains new categories.
     """
     is_first = not hasattr(estimator, "encoder_")
     columns = read_columns(X, n_jobs=estimator.n_jobs, ignored=zero_weight_rows(sample_weight))
@@ -143,7 +143,7 @@ def encode_batch(estimator: Any, X: Any, y: Any, classes: AnyArray, sample_weigh
     else:
         if hasattr(estimator, "_n_rows"):
             estimator._n_rows += columns.n_samples
-        vars(estimator).pop("metadata_", None)  # of a file with fewer rows
+        vars(estimator).pop("metadata_", None)  # metadata of a file, which refers to fewer rows
         table = estimator.encoder_.encode_columns(columns)
         warn_of_new_categories(columns, estimator.encoder_.categories_, table)
         warn_of_new_missing_values(estimator.encoder_, columns)
@@ -163,9 +163,9 @@ def _refuse_supervised_cut_points(estimator: Any, encoder: TableEncoder, columns
     if found:
         shown = ", ".join(found[:3]) + (f" and {len(found) - 3:,} more" if len(found) > 3 else "")
         raise ValueError(
-            f"the first batch must have several classes, because cut points of numeric columns depend on the "
-            f"classes ({shown}), but it has {columns.n_samples:,} row(s) of class {label!r} only. Start with a "
-            f"larger batch of several classes; discretize a larger batch without classes, "
+            f"the first batch must have several classes, because cut points of numeric columns depend on the classes "
+            f"({shown}), but all of its {columns.n_samples:,} row(s) have the class {label!r}. Start with a larger "
+            f"batch of several classes; discretize a larger batch without classes, "
             f"encoder=TableEncoder(discretizer=QuantileDiscretizer()); declare the columns categorical, "
             f"TableEncoder(discrete_features=...); or count earlier rows first, "
             f"from_counts(TableCounts.of_source(...))."
@@ -173,7 +173,7 @@ def _refuse_supervised_cut_points(estimator: Any, encoder: TableEncoder, columns
 
 
 def new_encoder(estimator: Any) -> TableEncoder:
-    """Return an unfitted encoder: a clone of the user's, or the default with the estimator's ``n_jobs``."""
+    """Return an unfitted encoder: a clone of the user's encoder, or the default with the estimator's ``n_jobs``."""
     encoder: TableEncoder = (
         TableEncoder(n_jobs=estimator.n_jobs) if estimator.encoder is None else clone(estimator.encoder)
     )
@@ -193,7 +193,7 @@ def _encoded(
     weights: AnyArray | None,
     numbers: IntArray,
 ) -> EncodedData:
-    """Return encoded rows with their weights before and after multiplication by class weights."""
+    """Encode rows. Return them with their weights before and after multiplication by class weights."""
     encoder = estimator.encoder_
     rows = table, encoder.n_states_, y, len(estimator.classes_), weights, columns.labels, numbers
     return EncodedData(
@@ -207,7 +207,7 @@ def _encoded(
 
 
 def delete_fitted_attributes(estimator: Any) -> None:
-    """Delete the attributes of an earlier fit, so that a failed fit does not leave attributes of two models."""
+    """Delete the attributes of an earlier fit, so that a failed fit does not mix attributes of two models."""
     for attribute in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
         delattr(estimator, attribute)
     for name in ("_was_loaded", "_notation", "_n_rows", "_prior_offset", "_is_monotone"):
@@ -215,7 +215,7 @@ def delete_fitted_attributes(estimator: Any) -> None:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """Convert scikit-learn's ``random_state`` to a NumPy Generator; the same int gives the same Generator."""
+    """Convert scikit-learn's ``random_state`` to a NumPy Generator. The same int gives the same Generator."""
     if isinstance(random_state, np.random.Generator):
         return random_state
     if isinstance(random_state, np.random.RandomState):
@@ -224,7 +224,7 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def encode_rows(estimator: Any, X: Any) -> Codes:
-    """Validate and encode the argument of ``predict``. Shape: (n_features, n_samples)."""
+    """Validate and encode the argument of ``predict``. Return codes (n_features, n_samples)."""
     columns = read_rows(estimator, X)  # raises NotFittedError without an encoder
     codes: Codes = estimator.encoder_.encode_columns(columns)
     warn_of_numbers_outside(columns, estimator.encoder_.value_ranges_)
@@ -232,17 +232,17 @@ def encode_rows(estimator: Any, X: Any) -> Codes:
 
 
 def encode_new_rows(estimator: Any, X: Any) -> tuple[Codes, Novelty]:
-    """Encode rows as in :func:`encode_rows`, and find values that do not occur in training."""
+    """Encode rows as in :func:`encode_rows`, and find values that did not occur in training."""
     columns = read_rows(estimator, X)
     codes = estimator.encoder_.encode_columns(columns)
     return codes, find_novelty(estimator.encoder_, columns, codes)
 
 
 def read_rows(estimator: Any, X: Any) -> Table:
-    """Return the columns of X after comparing their names and number with ``fit``."""
+    """Return the columns of X. Raise ValueError if their names or number differ from ``fit``."""
     check_is_fitted(estimator)
     columns = read_columns(X, n_jobs=estimator.n_jobs)
-    # Only names remain to be compared, which takes a third of the time of predicting a single row.
+    # The names need not be compared in this case. A comparison takes a third of the time to predict a single row.
     is_nameless = type(X) is np.ndarray and not hasattr(estimator, "feature_names_in_")
     if not is_nameless or len(columns) != estimator.n_features_in_:
         check_names(estimator, X)

@@ -1,4 +1,4 @@
-"""Explanations of predictions as labeled frames."""
+"""Explanations of predictions as data frames with labels."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from tanlearn.files.description import feature_names
 
 __all__ = ["explanation_frame"]
 
-#: Label of the contribution of the class prior, the last one of each row.
+#: Label of the contribution of the class prior, which is the last line of each row.
 CLASSES = "(classes)"
 
 
 def explanation_frame(model: Any, X: Any, against: Any, parents: list[list[int]] | None = None) -> Any:
-    """Return the contributions of ``explain`` as a frame, with one line per row and feature or class prior.
+    """Return the contributions of ``explain`` as a frame, with one line for each row and feature or class prior.
 
-    ``parents`` are the features (-1 for none) that each feature depends on, for a column of their names.
+    ``parents`` contains the parents of each feature (-1 for none). If it is given, the frame has a column with their
+    names.
     """
     try:
         import pandas

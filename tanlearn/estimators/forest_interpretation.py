@@ -59,13 +59,11 @@ class ForestReadingMixin:
         ValueError
             If ``against`` is not a class.
 
-        Notes
-        -----
-        With fitted weights, a feature adds the weighted gains of its families to the log odds. The forest also limits
-        the certainty of predictions by the estimated fraction of random labels. This slightly reduces contributions,
-        large ones most. With ``weights=None``, probabilities are averaged. The difference of each network from the
-        prior is then split by logarithmic means (log mean Divisia), and the parts are averaged over the networks. Both
-        methods are exact, without sampling.
+        Notes ----- With fitted weights, a feature adds the weighted gains of its families to the log odds. The forest
+        also limits the certainty of predictions according to the estimated fraction of random labels. This slightly
+        reduces contributions, most of all large ones. With ``weights=None``, probabilities are averaged. For each
+        network, the difference from the prior is then split by logarithmic means (log mean Divisia), and the results
+        are averaged over the networks. Both methods are exact, without sampling.
 
         If a column has missing values in training, "missing" is a category of the column. In other columns, a missing
         value contributes 0.
@@ -112,12 +110,12 @@ class ForestReadingMixin:
 
     @property
     def feature_importances_(self) -> FloatArray:
-        """Mean increase of the log loss, in nats, if a feature is left out, shape (n_features,).
+        """Mean increase in the log loss, in nats, if a feature is left out. Shape: (n_features,).
 
-        The log loss is measured on out-of-fold rows, which are predicted by networks that were grown without them. If a
-        feature is left out, its families contribute nothing, and the families of its children use fewer parents.
-        Redundant features have little importance: two equal features may both have importance 0. By chance, features
-        without information may have slightly negative importances.
+        The log loss is measured on out-of-fold rows, which are predicted by networks that were grown without these
+        rows. If a feature is left out, its families contribute nothing, and the families of its children use fewer
+        parents. Redundant features have little importance. For example, two equal features may both have an importance
+        of 0. By chance, features without information may have slightly negative importances.
 
         Raises
         ------
@@ -132,7 +130,7 @@ class ForestReadingMixin:
         return importances
 
     def dependences(self, X: Any) -> list[tuple[str, str, float]]:
-        """Return the dependences between features in the predictions of rows, strongest first.
+        """Return the dependences between features that affect the predictions of rows, in decreasing order of strength.
 
         Parameters
         ----------
@@ -143,10 +141,10 @@ class ForestReadingMixin:
         -------
         list of tuple
             Parent, child and strength for each pair of a parent and a child in any network. The strength, in nats per
-            row, is the change of the contribution of the child to the predictions if the value of this parent is used.
-            The contributions of all features, alone and given parents, add up to the mean over rows of ``sum_c p_c
-            log(p_c / q_c)``, where p are the predictions and q the class frequencies. Because the orders are random,
-            each of two dependent features is a parent of the other in some networks.
+            row, is the change in the contribution of the child to the predictions if the value of this parent is used.
+            The contributions of all features, alone and given parents, add up to the mean of ``sum_c p_c log(p_c /
+            q_c)`` over the rows, where p are the predictions and q are the class frequencies. Because the orders are
+            random, each of two dependent features is a parent of the other in some of the networks.
 
         Raises
         ------
@@ -172,7 +170,7 @@ class ForestReadingMixin:
         return sorted(found, key=lambda one: -one[2])
 
     def plot_importances(self, ax: Any = None, *, most: int = 20) -> Any:
-        """Plot ``feature_importances_`` as horizontal bars, the largest on top.
+        """Plot ``feature_importances_`` as horizontal bars, with the largest at the top.
 
         Parameters
         ----------
@@ -222,13 +220,13 @@ class ForestReadingMixin:
         return plot_dependences(strengths, feature_names(self), ax, most=most)
 
     def describe(self) -> dict[str, Any]:
-        """Return a summary of the size and the weights of the model as a JSON-compatible dictionary.
+        """Return a summary of the model's size and weights as a JSON-compatible dictionary.
 
         Returns
         -------
         dict
-            The learner, the classes, the number of networks, their weights and the weights of their levels, and the
-            features in order of decreasing weight. See :mod:`tanlearn.forest.forest_description` for the keys.
+            The learner, the classes, the number of networks, the weights of networks and levels, and the features in
+            order of decreasing weight. See :mod:`tanlearn.forest.forest_description` for the keys.
 
         Raises
         ------

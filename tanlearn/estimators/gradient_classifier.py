@@ -58,7 +58,7 @@ class GradientClassifier(NetworkClassifier):
     _n_parents: ClassVar[int] = 1
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters by name.
+        """Return the parameters of the classifier.
 
         Parameters
         ----------
@@ -83,19 +83,20 @@ class GradientClassifier(NetworkClassifier):
             settings = self._resolve_settings(name)
             if not isinstance(settings, BaseEstimator):
                 raise ValueError(
-                    f"explicit {name} have no parameters. First set {name} to a kind, such as candidates='information'."
+                    f"explicit {name} have no parameters. First, set {name} to a kind, such as "
+                    f"candidates='information'."
                 )
             setattr(self, name, copy(settings))
         super().set_params(**nested)
         return self
 
     def _implied_settings(self) -> dict[str, Any]:
-        """Return the settings for ``training=None`` and for a string in ``candidates``, by parameter."""
+        """Return the settings that stand for ``training=None`` and for a string in ``candidates``, as a dictionary."""
         implied: dict[str, Any] = {} if self.training is not None else {"training": GradientTraining()}
         return implied | ({"candidates": Candidates(self.candidates)} if isinstance(self.candidates, str) else {})
 
     def _resolve_settings(self, name: str) -> Any:
-        """Return the settings ``training`` or ``candidates``, converted from None or a string if necessary."""
+        """Return the settings in ``training`` or ``candidates``, converted from None or a string if necessary."""
         return self._implied_settings().get(name, getattr(self, name))
 
     @property
@@ -106,12 +107,12 @@ class GradientClassifier(NetworkClassifier):
 
     @property
     def _validation_fraction(self) -> float | None:
-        """Fraction of the rows to hold out before encoding."""
+        """Fraction of the rows that are held out before encoding, or None."""
         return self._training.validation_fraction
 
     @property
     def _kind(self) -> str | None:
-        """Kind of the candidates; None for explicit candidates."""
+        """Kind of the candidates, or None for explicit candidates."""
         settings = self._resolve_settings("candidates")
         return settings.kind if isinstance(settings, Candidates) else None
 
@@ -137,34 +138,34 @@ class GradientClassifier(NetworkClassifier):
             n_parents=self._n_parents,
             rules=rules_without_children(knowledge, data, directions != 0, max_parents=self._n_parents),
         )
-        if self._kind is None:  # the user's choice
+        if self._kind is None:  # explicit candidates of the user
             return found
         label = None if is_part else data.label
         return leave_out_large(found, data.n_states, data.n_classes, data.n_samples, label)
 
     def _monotone_cpts(self, data: EncodedData) -> MonotoneCPTs | None:
-        """Return the isotonic regression of the CPTs of monotone columns, or None if there are none."""
+        """Return the isotonic regression for the CPTs of monotone columns, or None if no column is monotone."""
         return MonotoneCPTs.of_columns(**self._directions(), data=data)
 
     def _directions(self) -> dict[str, Any]:
-        """Return the monotone columns of the knowledge of the candidates."""
+        """Return the monotone columns in the knowledge of the candidates."""
         settings = self._resolve_settings("candidates")
         knowledge = settings.knowledge if isinstance(settings, Candidates) else None
         names = "increasing", "decreasing"
         return {name: () if knowledge is None else getattr(knowledge, name) for name in names}
 
     def _candidates_of(self, part: EncodedData) -> CandidateSets:
-        """Return the candidates for a fold. "information" and "gain" select them again from the rows of the fold."""
+        """Return the candidates for a fold. With "information" and "gain", they are selected again, on its rows."""
         if self._kind in ("information", "gain"):
             return self._make_candidates(part, np.random.default_rng(0), is_part=True)
         return self.candidates_
 
     def _candidate_settings(self, data: EncodedData) -> Any:
-        """Return ``candidates``, with the defaults for some rows."""
+        """Return ``candidates``, with defaults that depend on the rows."""
         return self.candidates
 
     def _training_settings(self, n_epochs: int, learning_rate: float, **others: Any) -> TrainingSettings:
-        """Return the settings of a training; ``others`` are settings that only some classifiers have."""
+        """Return the settings of a training. ``others`` are settings that only some classifiers have."""
         given = self._training
         return TrainingSettings(
             learning_rate=learning_rate,
@@ -180,7 +181,7 @@ class GradientClassifier(NetworkClassifier):
         self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator
     ) -> tuple[EncodedData, EncodedData | None]:
         """Return the training rows and the held-out rows (None without ``validation_fraction``)."""
-        # fit holds rows out before encoding, fit_encoded only here.
+        # In fit, rows are held out before encoding. In fit_encoded, they are held out here.
         fraction = self._validation_fraction
         if fraction is not None and validation is None:
             data = data.take(data.weights > 0)
@@ -188,13 +189,13 @@ class GradientClassifier(NetworkClassifier):
             data, validation = data.take(~held_out), data.take(held_out)
         if self._training.patience is not None and validation is None:
             raise ValueError(
-                "patience needs held-out rows, because it is a number of epochs without a better validation error. "
-                "Set validation_fraction, for example to 0.1."
+                "patience needs held-out rows, because training stops after this number of epochs without a better "
+                "validation error. Set validation_fraction, for example to 0.1."
             )
         return data, validation
 
     def _enough_epochs(self, data: EncodedData, n_steps: int) -> int:
-        """Return the number of epochs of :func:`enough_epochs`."""
+        """Return the number of epochs according to :func:`enough_epochs`."""
         return enough_epochs(self.n_epochs, n_steps, data.n_samples, self._training.batch_size)
 
     def _check_settings(self) -> None:
@@ -226,7 +227,7 @@ class GradientClassifier(NetworkClassifier):
     def _learning_errors(
         self, train: tuple[Any, Any], test: tuple[Any, Any], n_points: int
     ) -> dict[str, list[tuple[Any, float]]]:
-        """Train a copy, with the held-out rows as its validation rows."""
+        """Train a copy with the held-out rows as validation rows, and return their errors."""
         unset = [f"training__{name}" for name in ("validation_fraction", "patience", "callback", "checkpoint")]
         model = clone(self).set_params(**self._repeated_params(), **dict.fromkeys(unset))
         data, _ = encode_training(model, *train, validation_fraction=self._validation_fraction)
@@ -235,7 +236,7 @@ class GradientClassifier(NetworkClassifier):
         rows = EncodedData(codes, data.n_states, labels, data.n_classes)
         model._learn_all(data, rows)
         own, repeated = self._histories()["training"], model._histories()["training"]
-        pairs = zip(own, repeated, strict=False)  # patience may have ended only the first training
+        pairs = zip(own, repeated, strict=False)  # patience may have stopped only the first training
         return {"training": [(report, of_copy.validation_error) for report, of_copy in pairs]}
 
     def _repeated_params(self) -> dict[str, Any]:
@@ -249,7 +250,7 @@ class GradientClassifier(NetworkClassifier):
 
 
 def enough_epochs(n_epochs: int | None, n_steps: int, n_samples: int, batch_size: int) -> int:
-    """Return ``n_epochs``, or if it is None the number of epochs with ``n_steps`` steps, at least ``N_EPOCHS``."""
+    """Return ``n_epochs`` or, if it is None, enough epochs for ``n_steps`` steps, but at least ``N_EPOCHS``."""
     if n_epochs is not None:
         return int(n_epochs)
     return max(N_EPOCHS, -(-n_steps // max(1, n_samples // batch_size)))

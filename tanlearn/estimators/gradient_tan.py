@@ -34,9 +34,9 @@ from tanlearn.training.training import Training
 
 __all__ = ["TANClassifier"]
 
-#: Minimum number of steps and the learning rate for structures of small data sets without a fixed ``n_epochs``. On car
-#: (five folds), the test error fell from 2.0 (subset) and 2.7 % (order-free), after 1,300 steps at 0.01, to 0.8 and
-#: 1.0 %.
+#: Minimum number of steps, and the learning rate, for structures of small data sets without a fixed ``n_epochs``. On
+#: car (five folds), the test error fell from 2.0 % (subset) and 2.7 % (order-free), after 1,300 steps with a learning
+#: rate of 0.01, to 0.8 % and 1.0 %.
 N_STEPS, FAST = 2_000, 0.1
 
 
@@ -50,18 +50,19 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
     The defaults differ from the published settings (``loss=Hybrid(...)``, ``init="uniform"``, 500 epochs, rates 0.03
     and 0.001, temperature from 10). Training starts at smoothed frequencies, so that the structure converges in a fifth
-    of the epochs. Without a ``loss``, the loss and the number of iterations for the parameters of this structure are
-    selected on held-out rows, and the probabilities are calibrated. See benchmarks/quality/defaults.md for a comparison
-    of both settings on all data sets.
+    of the epochs. If ``loss`` is not set, the loss and the number of iterations for the parameters of the final
+    structure are selected on held-out rows, and the probabilities are calibrated. See benchmarks/quality/defaults.md
+    for a comparison of both settings on all data sets.
 
     Use :class:`~tanlearn.TermNetClassifier` instead if you want one accurate network. On the 39 data sets of
-    benchmarks/quality/tables.md, its mean error is 13.32 % and its mean log loss 0.324 nats, compared with 14.80 % and
-    0.358 nats of this class. Use this class for CPTs of few bits, for training on a GPU, or to reproduce published
-    results.
+    benchmarks/quality/tables.md, its mean error is 13.32 % and its mean log loss is 0.324 nats, compared with 14.80 %
+    and 0.358 nats for this class. Use this class for CPTs with few bits, for training on a GPU, or to reproduce
+    published results.
 
     Missing values are marginalized in each drawn structure. A row contributes to the comparison of two candidate
-    parents only if both parents and the feature are observed. With single candidate parents, a step takes little longer
-    than on complete rows. With sets of several parents, a step takes several times as long, on one thread.
+    parents only if both parents and the feature are observed. If the candidates are single parents, a step takes little
+    longer than on complete rows. If they are sets of several parents, a step takes several times as long, and uses one
+    thread.
 
     Parameters
     ----------
@@ -83,30 +84,30 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         parameters on held-out rows are kept (see :class:`~tanlearn.HybridCV`). With ``bits``, the default is
         ``Hybrid()``.
     n_epochs : int, optional
-        Number of passes over the data, by default 100. If neither ``loss`` nor ``bits`` is set, small data sets without
-        missing values have so many epochs that there are 2,000 steps, because structure learning depends on the number
-        of steps.
+        Number of passes over the data. The default is 100. For small data sets without missing values, if neither
+        ``loss`` nor ``bits`` is set, it is the number of epochs that gives 2,000 steps, because structure learning
+        depends on the number of steps.
     training : GradientTraining, optional
         Learning rates, batch size, temperature, initialization, early stopping, callback and checkpoint; by default
         ``GradientTraining()``.
     bits : int or tuple of (int, int), optional
-        Train CPTs with few bits per entry ([RE] III). A tuple contains the numbers of integer and fraction bits, either
-        of which may be negative. An int from 1 to 16 is the sum of both. Six splits of the sum are trained, and the
-        split with the fewest errors is kept. Errors are counted on held-out rows if there are any. ``verbose=1`` prints
-        the errors and losses of all splits.
+        Number of bits per CPT entry ([RE] III). By default, entries are floating-point numbers. A tuple contains the
+        numbers of integer and fraction bits, either of which may be negative. An int from 1 to 16 is the sum of both
+        numbers. In this case, six splits of the sum are trained, and the split with the fewest errors on held-out rows,
+        or else on training rows, is kept. ``verbose=1`` prints the errors and losses of all splits.
     size_weight : float, default=0.0
-        Penalty per CPT entry in the loss for structure learning ([RE] IV), in nats per entry and row. With 0, the size
-        is not penalized. Large values lead to naive Bayes. The objective is ``mean loss + size_weight * expected number
-        of entries``. An edge must therefore reduce the mean loss by ``size_weight`` for each entry that it adds. The
+        Penalty per CPT entry in the loss for structure learning ([RE] IV), in nats per entry and row. If 0, the size is
+        not penalized. Large values lead to naive Bayes. The objective is ``mean loss + size_weight * expected number of
+        entries``. An edge must therefore reduce the mean loss by ``size_weight`` for each entry that it adds. The
         lambda of [RE] eq. 17 refers to the sum over rows and equals ``n_samples * size_weight``. The expected size
         ([RE] eq. 18) treats the choices of the features as independent, which is an approximation for ``"order-free"``.
-        The scale depends on the loss: large values are 0.05 on letter and 1 on usps, for the hybrid losses of
-        benchmarks/paper/resource_efficient.
+        The scale depends on the loss. With the hybrid losses of benchmarks/paper/resource_efficient, for example, 0.05
+        is a large value on letter, and 1 on usps.
     calibrate : bool, default=True
-        Whether to calibrate the probabilities on held-out rows: the rows of ``validation_fraction`` if it is set,
-        otherwise cross-validation folds (for large data sets, only one fold with a fifth of the rows). Cut points are
-        fitted within each fold. If rows times features times classes are at most 300,000, structures are also trained
-        within each fold, so that held-out rows are equivalent to new rows.
+        Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction`` if it is
+        set, and otherwise the folds of a cross-validation (for large data sets, only one fold with a fifth of the
+        rows). Cut points are fitted within each fold. If rows times features times classes are at most 300,000,
+        structures are also trained within each fold, so that held-out rows are equivalent to new rows.
     warm_start : bool, default=False
         Start from the result of the previous ``fit``, for example with another ``size_weight``. This requires an int
         ``random_state`` and the same candidates, columns and categories. The CPTs of all candidates are kept in memory,
@@ -121,17 +122,17 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
         Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
-        ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
+        ``tanlearn[cuda13]``. An operation that does not support CUDA raises an error. There is no fallback to the CPU.
         Encoding, sampling, completion and explanations always run on the CPU.
     n_jobs : int, optional
         Number of threads for encoding, prediction and cross-validation, and for training steps that read at least
         100,000 CPT rows (candidate CPTs times batch size, as for images), as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the ordering, the candidates, the initialization, the batches and the draws. The same rows, parameters
-        and int give the same model, bit for bit, on the same machine. Other processors may round differently. The CPTs
-        then agree up to rounding, until a rounding error changes a random choice.
+        Seed for ordering, candidates, initialization, batches and draws. The same rows, parameters and integer seed
+        give the same model, bit for bit, on the same machine. Other processors may round differently. The CPTs then
+        agree up to rounding, unless a rounding error changes a random choice.
     verbose : int, default=0
-        1 prints about ten lines of progress, and 2 prints one line per epoch.
+        If 1, about ten lines of progress are printed; if 2, one line per epoch.
 
     Attributes
     ----------
@@ -140,11 +141,11 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     tables_ : Tables
         CPTs: log-probabilities of each feature given its parents and the class.
     structure_probabilities_ : list of dict
-        Softmax of the candidate logits of each feature, by parent, with -1 for no parent. If parents are drawn
-        independently, it is the probability of each parent. If trees are drawn, it is the probability before cycles are
-        excluded.
+        For each feature, a dictionary from candidate parents (-1 for no parent) to the softmax of their logits. If
+        parents are drawn independently, these are the probabilities of the parents. If trees are drawn, they are the
+        probabilities before cycles are excluded.
     loss_ : Loss
-        Loss of the parameters: ``loss``, or the selected one.
+        Loss with which the parameters were trained: ``loss``, or the selected loss.
     parameters_ : HybridCV
         The learner that selected the loss, with ``cv_results_`` and the number of iterations ``best_n_iter_``. It is
         set only if ``loss`` is None.
@@ -155,7 +156,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     history_ : list of EpochReport
         One report per epoch.
     n_epochs_, n_iter_ : int
-        Number of trained epochs; fewer than planned if ``patience`` or ``callback`` stopped the training.
+        Number of trained epochs, which is lower than planned if ``patience`` or ``callback`` stopped the training.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -232,14 +233,14 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self._take_former(dict(deprecated))
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-        """Train by gradient and keep the most probable structure."""
+        """Train by gradient, and keep the most probable structure."""
         arguments, options = self._arguments(data, validation, rng)
         options |= {"n_jobs": self.n_jobs, "checkpoint": self._training.checkpoint, "verbose": self.verbose}
         outcome = train_in_bits(*arguments, **options)
         self._take(outcome, arguments[1], options["validation"])
 
     def begin_encoded(self, data: EncodedData) -> list[Training]:
-        """Return the trainings of :meth:`fit_encoded` without starting them, so that CUDA can run many at once.
+        """Return the trainings of :meth:`fit_encoded` without starting them, so that many can run together on CUDA.
 
         Parameters
         ----------
@@ -249,7 +250,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         Returns
         -------
         list of Training
-            Unstarted trainings. Pass their outcomes to :meth:`end_encoded`.
+            Trainings that have not started. Pass their outcomes to :meth:`end_encoded`.
 
         Raises
         ------
@@ -336,7 +337,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         self._settle(outcome.structure, outcome.tables, data, validation)
 
     def _settle(self, structure: Structure, tables: Tables, data: EncodedData, validation: EncodedData | None) -> None:
-        """Select loss and length of the parameters and the calibration on held-out rows, and set ``model_``."""
+        """Select the loss, training length and calibration of the parameters on held-out rows, and set ``model_``."""
         self.calibration_, monotone = Calibration(), self._monotone_cpts(data)
         parts: Any = []
         if self._is_open or self.calibrate:
@@ -346,7 +347,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         settings: dict[str, Any] = {name: getattr(given, name) for name in ("batch_size", "init", "dtype")}
         settings |= {"learning_rate": given.learning_rate or LEARNING_RATE, "bits": tables.bits, "loss": self.loss_}
         if parts and self._is_open:
-            # The additional epochs are for the structure only. CPTs are trained for the default number of epochs.
+            # The additional epochs are needed only for the structure. CPTs are trained for the default number of
+            # epochs.
             is_longer = self.n_epochs is None and self.n_iter_ > N_EPOCHS
             learners = default_learners(**settings, n_epochs=N_EPOCHS if is_longer else self._n_epochs)
             options: dict[str, Any] = self._directions()
@@ -376,10 +378,10 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     def _train_parts(
         self, data: EncodedData, parts: Sequence[tuple[EncodedData, EncodedData]], bits: Any
     ) -> list[FittedTables] | None:
-        """Train structure and CPTs on the training rows of each split, or return None if the data are large.
+        """Train structure and CPTs on the training rows of each split, or return None if the data set is large.
 
-        A structure learned with the held-out rows would make their errors optimistic. With structures learned without
-        them, order-free models of noise have 1.00 times the log loss of the class frequencies
+        If the structure were learned with the held-out rows, their errors would be too optimistic. With structures that
+        are learned without these rows, order-free models of noise have 1.00 times the log loss of the class frequencies
         (benchmarks.quality.noise, table "categories").
         """
         if not are_relearned(parts):
@@ -396,19 +398,20 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
     @property
     def _is_open(self) -> bool:
-        """True if loss and training length are selected on held-out rows."""
+        """Whether loss and training length are selected on held-out rows."""
         return self.loss is None and self.bits is None
 
     def _plan(self, data: EncodedData) -> tuple[int, float]:
         """Return the number of epochs and the initial learning rate."""
-        # On six small data sets with missing values, the error is 10.2 % after 100 epochs and 10.8 % after N_STEPS.
+        # On six small data sets with missing values, the error is 10.2 % after 100 epochs, and 10.8 % after N_STEPS
+        # steps.
         n_steps = 0 if data.has_missing or not self._is_open else N_STEPS
         n_epochs = self._enough_epochs(data, n_steps)
         is_longer = self.n_epochs is None and n_epochs > N_EPOCHS
         return n_epochs, self._training.learning_rate or (FAST if is_longer else LEARNING_RATE)
 
     def _start_key(self, data: EncodedData) -> str:
-        """Return a digest of candidates, columns and categories for ``warm_start``; empty without it."""
+        """Return a digest of candidates, columns and categories, or an empty string without ``warm_start``."""
         if not self.warm_start:
             return ""
         encoder = getattr(self, "encoder_", None)
@@ -431,13 +434,13 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     def _get_state(self) -> dict[str, Any]:
         """Return the fitted attributes for a model file, except classes and encoder."""
         learnt = {"structure_probabilities": self.structure_probabilities_}
-        # A custom loss cannot be written; save refuses it if it is still a parameter.
+        # A custom loss cannot be stored. save raises an error if it is still a parameter.
         return {**super()._get_state(), **learnt, **({"loss": self.loss_} if is_built_in(self.loss_) else {})}
 
     def _set_state(self, state: dict[str, Any]) -> None:
         """Restore the fitted attributes from a file, after classes and encoder."""
         probabilities = state.pop("structure_probabilities", [])
-        loss = state.pop("loss", None)  # files of 0.1.0.dev0 have none: the parameter is their loss
+        loss = state.pop("loss", None)  # in files of 0.1.0.dev0, only the parameter contains the loss
         self.loss_ = (Hybrid() if self.loss is None else self.loss) if loss is None else require_loss(loss)
         super()._set_state(state)
         legal = set(range(-1, self.structure_.n_features))

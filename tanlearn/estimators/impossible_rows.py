@@ -1,4 +1,4 @@
-"""Prediction of class probabilities, with a warning, for rows of probability zero in every class.
+"""Prediction of class probabilities, with a warning, for rows with probability zero in every class.
 
 CPTs contain zeros if they were read from a file with zeros, or if frequencies were not smoothed.
 """
@@ -23,7 +23,7 @@ class ImpossibleRowsWarning(UserWarning):
     Parameters
     ----------
     rows : ndarray of shape (n_impossible,)
-        Positions of these rows, from 0.
+        Positions of these rows, counted from 0.
     n_samples : int
         Total number of rows.
 
@@ -47,7 +47,7 @@ class ImpossibleRowsWarning(UserWarning):
 
 
 def named_rows(rows: list[int]) -> str:
-    """Return row numbers as text, such as "rows 1, 4, 7". After five rows, only the number of others is given."""
+    """Return row numbers as text, such as "rows 1, 4, 7". After five rows, only the number of further rows is given."""
     more = f" and {len(rows) - _N_NAMED:,} more" if len(rows) > _N_NAMED else ""
     return f"row{'s' * (len(rows) > 1)} {', '.join(map(str, rows[:_N_NAMED]))}{more}"
 

@@ -33,33 +33,34 @@ from tanlearn.training.settings import TrainingOutcome
 
 __all__ = ["KTreeClassifier"]
 
-#: Losses that are compared on held-out rows. The error of the first one is two points lower on letter, the error of the
-#: second one is one point lower on usps and satimage.
+#: Losses that are compared on held-out rows. The error of the first loss is two percentage points lower on letter. The
+#: error of the second loss is one percentage point lower on usps and satimage.
 LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin(scale=0.03, kappa=1, eta=10))
-#: Losses of differences between class scores. Sums of terms are not normalized, so losses with the joint likelihood
-#: are excluded.
+#: Losses that depend only on differences between class scores. Sums of terms are not normalized, so losses with the
+#: joint likelihood are excluded.
 DISCRIMINATIVE = ConditionalNLL, Margin, HingeMargin
-#: Maximum size (rows times features times classes) at which only the first loss is trained. The second one was chosen
-#: in 2 of 70 folds of 14 such data sets, because parameters are nearly always fitted again.
+#: Maximum size (rows times features times classes) up to which only the first loss is trained. On 14 such data sets,
+#: the second loss was chosen in only 2 of 70 folds, because parameters are nearly always fitted again.
 ONE_LOSS = 300_000
 #: Minimum number of steps on small data sets.
 N_STEPS = 2_000
-#: Maximum size (rows times features times classes) at which BackOffRidge is an option. It is chosen in most folds on
+#: Maximum size (rows times features times classes) up to which BackOffRidge is an option. It is chosen in most folds of
 #: german and tic-tac-toe.
 MOST_NUMBERS = 3_000_000
-#: Maximum time of marginalizing missing values, in microseconds, at each of up to 2,400 steps of BackOffRidge. German
-#: takes 10,000 with a tenth of its values missing, and 40,000 with a fifth. With a twentieth missing, BackOffRidge
-#: reduced the log loss on four of eleven small data sets by 0.03 to 0.13 and increased none by 0.01, in 1.3 to 2.9
-#: times the time. Errors fell on glass from 34.6 to 27.1 %, on balance-scale from 13.8 to 9.8 %, and changed by -2.0
-#: to 0.7 points elsewhere.
+#: Maximum time, in microseconds, for marginalizing missing values at each of up to 2,400 steps of BackOffRidge. On
+#: german, it takes 10,000 if a tenth of the values are missing, and 40,000 if a fifth are missing. With a twentieth of
+#: the values missing, BackOffRidge reduced the log loss on four of eleven small data sets by 0.03 to 0.13, did not
+#: increase it by 0.01 on any data set, and took 1.3 to 2.9 times as long. Errors fell on glass from 34.6 to 27.1 %, and
+#: on balance-scale from 13.8 to 9.8 %. On the other data sets, they changed by -2.0 to 0.7 percentage points.
 MOST_SUMMED = 20_000
 MAX_ITER = 100
-#: Number of BackOffRidge learners that are compared on all splits, and iterations of each on the first two splits,
-#: where they are chosen. With 2, 4 and all 6 learners, the error on german was 26.1, 25.4 and 25.3 % (ten folds).
+#: Number of BackOffRidge learners that are compared on all splits, and number of iterations of each learner on the
+#: first two splits, on which these learners are chosen. With 2, 4 and all 6 learners, the error on german was 26.1,
+#: 25.4 and 25.3 % (ten folds).
 N_REFITS, SCREENING_ITER = 4, 26
-#: Bounds of the default number of candidate parents for "information". With 14 instead of 8, the held-out error fell
-#: on usps from 3.3 to 2.8 %, on digits from 4.5 to 3.7 % and on satimage from 10.0 to 9.6 %; on letter, with 16
-#: features, it did not fall.
+#: Bounds of the default number of candidate parents for "information". With 14 instead of 8 candidates, the held-out
+#: error fell on usps from 3.3 to 2.8 %, on digits from 4.5 to 3.7 %, and on satimage from 10.0 to 9.6 %. On letter,
+#: which has 16 features, it did not fall.
 FEWEST, MOST = 8, 14
 
 
@@ -73,50 +74,50 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     of their single parents, so all pairs with the same parent use the same evidence. For rare combinations of values,
     the terms of single parents dominate. The terms start at frequencies with the same back-off.
 
-    The sums are unnormalized class scores; normalization would cost two percentage points of accuracy on letter. The
-    model can therefore predict classes, but cannot sample or complete rows. During training by gradient, terms with a
-    missing value are left out. In prediction, missing features are marginalized exactly. If many missing features
+    The sums are unnormalized class scores. Normalization would reduce the accuracy on letter by two percentage points.
+    The model can therefore predict classes, but cannot sample or complete rows. During training by gradient, terms with
+    a missing value are left out. In prediction, missing features are marginalized exactly. If many missing features
     depend on each other, exact marginalization can take more than 1e9 operations per row. The scores of such a row are
     approximate, and an :class:`~tanlearn.InexactMarginalizationWarning` names the row. The environment variable
     ``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit. If most values are missing, :class:`~tanlearn.TANClassifier` and
     :class:`~tanlearn.BayesForestClassifier` are faster.
 
-    Without a ``loss``, held-out rows are used to choose between two losses if the training rows have more than 300,000
-    numbers (rows times features times classes); below, the loss is ``ConditionalNLL()``. Up to 3,000,000 numbers,
-    :class:`~tanlearn.BackOffRidge` for the learned structure is another option, provided that marginalizing the missing
-    values of the training rows is fast enough.
+    If ``loss`` is not set and rows times features times classes exceed 300,000, one of two losses is chosen on held-out
+    rows. For smaller data sets, the loss is ``ConditionalNLL()``. Up to 3,000,000, :class:`~tanlearn.BackOffRidge` for
+    the learned structure is another option, provided that marginalizing the missing values of the training rows is fast
+    enough.
 
     Parameters
     ----------
     candidates : str, list, Candidates or CandidateSets, default="information"
-        Candidate parents of each feature, used alone and in pairs:
+        Candidate parents of each feature, which are used alone and in pairs. Pass one of:
 
         - a kind: ``"information"``, ``"gain"``, ``"all"`` (with d features, d^3 / 6 pairs), ``"subset"``,
-          ``"heuristic"`` or ``"order-free"``. By default, ``"information"`` has half as many candidates as there are
-          features, but from 8 to 14;
+          ``"heuristic"`` or ``"order-free"``. The default number of candidates for ``"information"`` is half the number
+          of features, but at least 8 and at most 14;
         - a :class:`~tanlearn.Candidates`, with a kind, the number of candidates, the ordering, the image size, and
           required and forbidden edges;
         - a list with the candidate parents of each feature, or a :class:`~tanlearn.CandidateSets`.
 
-        Without an ordering, the features get their parents one after another, by decreasing gain. Parents that would
+        Without an ordering, parents are assigned to one feature after another, by decreasing gain. Parents that would
         close a cycle are skipped.
     loss : ConditionalNLL, Margin or HingeMargin, optional
-        By default ``ConditionalNLL()``. If the training rows have more than 300,000 numbers (rows times features times
-        classes), held-out rows are used to choose between it and ``Margin(scale=0.03, kappa=1, eta=10)``.
+        Loss for structure and parameters. The default is ``ConditionalNLL()``. If rows times features times classes
+        exceed 300,000, held-out rows are used to choose between this loss and ``Margin(scale=0.03, kappa=1, eta=10)``.
     n_epochs : int, optional
-        Number of passes over the data. The default is 100, or on small data sets the number that gives 2,000 steps.
+        Number of passes over the data. The default is 100 or, on small data sets, the number that gives 2,000 steps.
     training : GradientTraining, optional
         Learning rates, batch size, temperature, early stopping, callback and checkpoint; by default
         ``GradientTraining()``. A checkpoint needs a ``loss`` and ``calibrate=False``, because selection and calibration
         need several trainings.
     bits : int or tuple of (int, int), optional
-        Train CPTs of few bits per entry: integer and fraction bits, or their sum from 1 to 16, as in
-        :class:`~tanlearn.TANClassifier`. With ``bits``, the default loss is ``ConditionalNLL()`` and no loss is
+        Number of bits per CPT entry: integer and fraction bits, or their sum from 1 to 16, as in
+        :class:`~tanlearn.TANClassifier`. If ``bits`` is set, the default loss is ``ConditionalNLL()``, and no loss is
         selected.
     calibrate : bool, default=True
-        Whether to calibrate the probabilities on held-out rows: the rows of ``validation_fraction`` if it is set,
-        otherwise cross-validation folds (for large data sets, only one fold with a fifth of the rows). Each fold needs
-        one training.
+        Whether to calibrate the probabilities on held-out rows. These are the rows of ``validation_fraction`` if it is
+        set, and otherwise the folds of a cross-validation (for large data sets, only one fold with a fifth of the
+        rows). Each fold requires one training.
     class_weight : None, "balanced" or dict, default=None
         Factor by which the sample weights of each class are multiplied. "balanced" gives all classes the same total
         weight.
@@ -129,10 +130,10 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         Number of threads for encoding and prediction, and for the trainings of cross-validation, as in joblib. Results
         do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the ordering, the candidates, the batches and the draws. The same rows, parameters and int give the same
+        Seed for ordering, candidates, batches and draws. The same rows, parameters and integer seed give the same
         model, bit for bit, on the same machine.
     verbose : int, default=0
-        1 prints about ten lines of progress and the selected learner, and 2 prints one line per epoch.
+        If 1, about ten lines of progress and the selected learner are printed; if 2, one line per epoch.
 
     Attributes
     ----------
@@ -142,17 +143,18 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     tables_ : Tables
         Unnormalized scores of the values of each feature given its parents and the class.
     structure_probabilities_ : list of dict
-        Softmax of the logits of all candidates of each feature, by tuple of parents, before cycles are excluded.
+        For each feature, a dictionary from candidates (tuples of parents) to the softmax of their logits, before cycles
+        are excluded.
     loss_ : Loss
-        Loss of structure and parameters.
+        Loss with which structure and parameters were trained.
     refit_ : BackOffRidge or None
         Learner that fitted the parameters again for the final structure. It is None if this was not better on held-out
         rows, or if missing values of the training rows cannot be marginalized fast enough in this structure.
     cv_results_ : dict
         Results on held-out rows, as in scikit-learn: ``param_learner`` (a loss, or a ``BackOffRidge``),
-        ``mean_test_score``, ``mean_log_loss`` and others. It is set only without a ``loss``. With several splits, it
-        contains the learners that are compared on all of them: one loss, and the two ``BackOffRidge`` with the lowest
-        log loss on the first two splits.
+        ``mean_test_score``, ``mean_log_loss`` and others. It is set only if ``loss`` is None. If there are several
+        splits, it contains the learners that are compared on all of them: one loss, and the two ``BackOffRidge``
+        learners with the lowest log loss on the first two splits.
     calibration_ : Calibration
         Map from scores to probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     candidates_ : CandidateSets
@@ -244,7 +246,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
             refit, choice, by_gradient = self._choose(losses, trained, parts, monotone)
         outcome = self._train(self.loss_, data, validation, seed, is_last=True)
         tables = outcome.tables
-        if refit is not None and not _sums_out(outcome.structure, data, slack=10):  # unlike the structures of the folds
+        if refit is not None and not _sums_out(outcome.structure, data, slack=10):  # unlike in the folds
             refit, choice = None, by_gradient
             if self.verbose:
                 print_line("not refitted: marginalizing missing values in the final structure takes too long")
@@ -299,7 +301,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
 
     @property
     def _is_open(self) -> bool:
-        """True if the learner is selected on held-out rows."""
+        """Whether the learner is selected on held-out rows."""
         return self.loss is None and self.bits is None
 
     def _train_parts(
@@ -307,9 +309,9 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     ) -> tuple[list[Loss], list[list[FittedTables]]]:
         """Train on the training rows of each split.
 
-        Returns the losses, and for each of them one model per split. With several splits, only one loss is trained on
-        all of them: the first one on small data sets, where the parameters are nearly always fitted again, otherwise
-        the better one on the first split.
+        Returns the losses and, for each loss, one model per split. If there are several splits, only one loss is
+        trained on all of them. On small data sets, this is the first loss, because parameters are nearly always fitted
+        again. Otherwise, it is the loss that is better on the first split.
         """
 
         def train(losses: Sequence[Loss], parts: Sequence[tuple[EncodedData, EncodedData]]) -> list[list[FittedTables]]:
@@ -338,8 +340,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     ) -> tuple[BackOffRidge | None, Choice, Choice]:
         """Select learner and calibration on held-out rows.
 
-        Returns the learner for refitting (None for a model trained by gradient), the selection, and the selection among
-        the models trained by gradient only, in case refitting is impossible.
+        Returns the learner for refitting (None for a model trained by gradient), the selection, and, in case refitting
+        is impossible, the selection among only the models trained by gradient.
         """
         data = parts[0][0]
         options: dict[str, Any] = {"n_jobs": self.n_jobs, "monotone": monotone}
@@ -350,7 +352,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         if self._is_open and _size(parts) <= MOST_NUMBERS and all(map(_part_sums_out, structures, parts)):
             ways = itertools.product((ConditionalNLL(), Margin()), RIDGES)
             refits = [BackOffRidge(ridge=ridge, loss=loss, calibrate=False) for loss, ridge in ways]
-            if len(parts) > 2:  # the best on two splits
+            if len(parts) > 2:  # compare the learners that are best on two splits
                 few = evaluation_iterations(SCREENING_ITER)
                 screened = choose(refits, structures[:2], parts[:2], iterations=few, **options)
                 losses_of = screened.log_losses[np.arange(len(refits)), screened.best_evaluations]
@@ -398,12 +400,12 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
                 raise ValueError(f"k-trees support only {name}={only!r}, got {given!r}. Leave {name} out.")
         if self._training.checkpoint is not None and (self.loss is None or self.calibrate):
             raise ValueError(
-                "a checkpoint can store one training only, but selection on held-out rows needs several. Set loss, "
+                "a checkpoint can store only one training, but selection on held-out rows needs several. Set loss, "
                 "and set calibrate=False."
             )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state with dictionaries as lists of pairs, because only pickle supports tuples as keys."""
+        """Return the state. Lists of pairs replace dictionaries, because only pickle supports tuples as keys."""
         state: dict[str, Any] = super().__getstate__()
         if "structure_probabilities_" in state:
             choices = [list(choices.items()) for choices in state["structure_probabilities_"]]
@@ -440,16 +442,16 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
 
 
 def _size(parts: Sequence[tuple[EncodedData, EncodedData]]) -> int:
-    """Return rows times features times classes of all rows."""
+    """Return rows times features times classes for the rows of a split."""
     data, held_out = parts[0]
     return (data.n_samples + held_out.n_samples) * data.n_features * data.n_classes
 
 
 def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
-    """Return True if at most ``MOST_SUMMED`` operations marginalize the missing values of rows in a structure.
+    """Return whether missing values of rows can be marginalized in a structure with at most ``MOST_SUMMED`` operations.
 
-    ``slack`` multiplies the limit. It is 10 for steps that run at most a tenth as often, such as the final training on
-    all rows.
+    The limit is multiplied by ``slack``, which is 10 for steps that run at most a tenth as often, such as the final
+    training on all rows.
     """
     incomplete = np.flatnonzero(data.is_incomplete)
     if not incomplete.size:
@@ -459,5 +461,5 @@ def _sums_out(structure: Structure, data: EncodedData, slack: int = 1) -> bool:
 
 
 def _part_sums_out(structure: Structure, part: tuple[EncodedData, EncodedData]) -> bool:
-    """Return the same for training rows and, with a slack of 10 because they are scored less often, held-out rows."""
+    """Apply ``_sums_out`` to training rows, and to held-out rows, which are scored less often, with a slack of 10."""
     return _sums_out(structure, part[0]) and _sums_out(structure, part[1], slack=10)

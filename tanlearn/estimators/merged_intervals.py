@@ -1,4 +1,4 @@
-"""Encoders with merged adjacent intervals of continuous columns."""
+"""Encoders that merge adjacent intervals of continuous columns."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ __all__ = ["coarse_encoder", "merge_intervals", "typical_values"]
 def merge_intervals(
     encoder: TableEncoder | None, data: EncodedData, most: int, *, n_jobs: int | None = None
 ) -> tuple[list[IntArray], EncodedData]:
-    """Return the coarse value of each value, (n_states,) per feature, and the data of coarse values.
+    """Return, for each feature, the coarse value of each value (n_states,), and the data with coarse values.
 
-    Continuous columns, or ordered features of data without an encoder, get at most ``most`` intervals of about equal
-    weight. The intervals are divided further at cut points that separate classes. A category for missing values is
-    kept. Each fold of the data computes its own cut points. Categories, and columns of a discretizer without cut
-    points, keep their values.
+    For continuous columns, or ordered features of data without an encoder, there are at most ``most`` intervals of
+    about equal weight. The intervals are divided further at cut points that separate classes. A category for missing
+    values is kept. For each fold of the data, separate cut points are computed. Values stay unchanged in categorical
+    columns, and in columns whose discretizer has no cut points.
     """
     coarse: list[IntArray] = [np.arange(n) for n in data.n_states.tolist()]
     features = np.flatnonzero(_is_merged(encoder, data))
@@ -49,7 +49,7 @@ def merge_intervals(
 
 
 def typical_values(encoder: TableEncoder, coarse: list[IntArray], weights: list[FloatArray]) -> list[FloatArray | None]:
-    """Return the mean of the training values in each coarse interval of continuous columns, NaN without values."""
+    """Return the mean training value in each coarse interval of continuous columns, or NaN without values."""
     found: list[FloatArray | None] = []
     for i, typical in enumerate(encoder.typical_values_):
         if typical is None:
@@ -66,7 +66,7 @@ def typical_values(encoder: TableEncoder, coarse: list[IntArray], weights: list[
 
 
 def coarse_encoder(encoder: TableEncoder, coarse: list[IntArray], typical: list[FloatArray | None]) -> TableEncoder:
-    """Return the encoder of coarse values, with the mean of the training values in each of their intervals."""
+    """Return the encoder for coarse values, with the mean training value of each coarse interval."""
     discretizer = encoder.discretizer_
     if isinstance(discretizer, CutPointDiscretizer):
         columns = np.flatnonzero(~encoder.is_discrete_).tolist()
@@ -83,7 +83,7 @@ def coarse_encoder(encoder: TableEncoder, coarse: list[IntArray], typical: list[
 
 
 def _is_merged(encoder: TableEncoder | None, data: EncodedData) -> AnyArray:
-    """Return a mask of the features whose values are merged. Shape: (n_features,)."""
+    """Return a mask (n_features,) of the features whose values are merged."""
     none = np.zeros(data.n_features, np.bool_)
     if encoder is None:
         return none if data.is_ordered is None else data.is_ordered

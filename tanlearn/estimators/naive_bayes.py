@@ -45,13 +45,13 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
         Encoder of raw columns. The default is ``TableEncoder()``.
     device : {"cpu", "cuda"}, default="cpu"
         Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
-        ``tanlearn[cuda13]``. An operation that CUDA does not support raises an error; there is no fallback to the CPU.
+        ``tanlearn[cuda13]``. An operation that does not support CUDA raises an error. There is no fallback to the CPU.
         Encoding, sampling, completion and explanations always run on the CPU.
     n_jobs : int, optional
         Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of randomized parameter learners. With the same rows, parameters and int, models based on counts are equal
-        bit for bit on every x86-64 processor. Models trained by gradient are equal on the same machine.
+        Seed for randomized parameter learners. With the same rows, parameters and integer seed, models based on counts
+        are equal bit for bit on every x86-64 processor. Models trained by gradient are equal on the same machine.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
     parameters_ : ParameterLearner
         The fitted copy of ``parameters``, with attributes such as ``n_iter_`` and ``history_``.
     calibration_ : Calibration
-        Map from scores to probabilities. Discriminative parameter learners with ``calibrate`` fit it on held-out rows.
-        Otherwise, its temperature and power are 1. If the temperature divides only the contributions of the features,
-        the class prior in ``tables_`` is adapted to the temperature (see :class:`~tanlearn.HybridCV`).
+        Map from scores to probabilities. Discriminative parameter learners with ``calibrate=True`` fit it to held-out
+        rows. Otherwise, its temperature and power are 1. If the temperature divides only the contributions of the
+        features, the class prior in ``tables_`` is adapted to the temperature (see :class:`~tanlearn.HybridCV`).
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder

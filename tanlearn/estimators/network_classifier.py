@@ -1,4 +1,4 @@
-"""Base class of classifiers with a single network: explanation, sampling, completion, few bits and export to C.
+"""Base class of classifiers with a single network: explanation, sampling, completion, rounding and export to C.
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -34,7 +34,7 @@ __all__ = ["NetworkClassifier"]
 
 
 class NetworkClassifier(Classifier):
-    """Classifier with a single network; ``model_`` is a :class:`~tanlearn.models.bayes_net.BayesNet`."""
+    """Classifier with a single network, whose ``model_`` is a :class:`~tanlearn.models.bayes_net.BayesNet`."""
 
     _model_type: ClassVar[type[Model]] = BayesNet
 
@@ -51,11 +51,11 @@ class NetworkClassifier(Classifier):
         return tables
 
     def _contribution_errors(self, feature: int) -> FloatArray | None:
-        """Return standard errors (n_values, n_classes) of the contributions of a feature, or None."""
+        """Return the standard errors (n_values, n_classes) of the contributions of a feature, or None."""
         return None
 
     def _check_generative(self) -> bool:
-        """Return True if scores are log probabilities of rows, otherwise raise an AttributeError."""
+        """Return True if scores are log probabilities of rows. Otherwise, raise an AttributeError."""
         return True
 
     def explain(self, X: Any, *, against: Any = None) -> FloatArray:
@@ -76,8 +76,8 @@ class NetworkClassifier(Classifier):
             ``predict_joint_log_proba``, or to differences of ``predict_log_proba``. If ``calibration_`` scales these
             differences, all contributions to the log odds are scaled by the same factor. In complete rows, the
             contribution of a feature is the log-probability of its value given its parents and the class. In rows with
-            missing values, it is the log-probability given the class and the observed earlier features
-            (``structure_.order``), and missing features contribute 0.
+            missing values, it is the log-probability given the class and all observed features that come earlier in
+            ``structure_.order``, and missing features contribute 0.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class NetworkClassifier(Classifier):
         Returns
         -------
         dict
-            The learner, the classes, and for each feature its categories or cut points, its parents and its
+            The learner, the classes, and, for each feature, its categories or cut points, its parents, and its
             probabilities. See :mod:`tanlearn.files.description` for the keys.
 
         Raises
@@ -157,7 +157,7 @@ class NetworkClassifier(Classifier):
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If a category is not a string, a number or a boolean, or the discretizer is not from tanlearn.
+            If a category is not a string, a number or a boolean, or if the discretizer is not a class of tanlearn.
 
         Examples
         --------
@@ -183,8 +183,8 @@ class NetworkClassifier(Classifier):
         Returns
         -------
         networkx.DiGraph
-            Nodes are the class and the names of the features (x0, x1, ... if they have no names). Edges point from
-            parent to child.
+            The nodes are the class and the names of the features (x0, x1, ... if they have no names). The edges point
+            from parent to child.
 
         Raises
         ------
@@ -214,14 +214,14 @@ class NetworkClassifier(Classifier):
         n_samples : int, default=1
             Number of rows. It is ignored if ``y`` is given.
         y : array-like of shape (n_samples,), optional
-            Classes of the rows. By default, they are drawn, too.
+            Classes of the rows. By default, the classes are also drawn.
         random_state : int, RandomState, Generator or None, default=None
-            Seed of the rows. The default is the ``random_state`` of the classifier.
+            Seed for drawing the rows. The default is the ``random_state`` of the classifier.
 
         Returns
         -------
         X : ndarray of shape (n_samples, n_features), object
-            Raw values, with None for the category of missing values. A value of a continuous column is the mean of the
+            Raw values, with None for the category of missing values. In a continuous column, a value is the mean of the
             training values in the drawn interval.
         y : ndarray of shape (n_samples,)
             Classes.
@@ -266,11 +266,11 @@ class NetworkClassifier(Classifier):
         Returns
         -------
         X : DataFrame, or ndarray of shape (n_samples, n_features), object
-            The completed rows, as a frame if ``X`` is a frame. An interval of a continuous column is imputed by the
-            mean of its training values. An imputed column of a frame keeps its declared categories. Without them, its
-            dtype is inferred from the values.
+            The completed rows, as a frame if ``X`` is a frame. In a continuous column, the imputed value is the mean of
+            the training values in the interval. An imputed column of a frame keeps its declared categories. Without
+            declared categories, its dtype is inferred from the values.
         y : ndarray of shape (n_samples,)
-            The classes of the most probable completion, which may differ from ``predict``.
+            The classes of the most probable completions, which may differ from the result of ``predict``.
 
         Raises
         ------
@@ -309,12 +309,12 @@ class NetworkClassifier(Classifier):
         return len(self.tables_) * self.tables_.layout.n_classes
 
     def _directions(self) -> dict[str, Any]:
-        """Return the monotone columns of the classifier or of its parameter learner, in lists by name."""
+        """Return the columns that are "increasing" and "decreasing" in the classifier or its parameter learner."""
         owner = self if hasattr(self, "increasing") else getattr(self, "parameters_", None)
         return {name: getattr(owner, name, ()) for name in ("increasing", "decreasing")}
 
     def with_bits(self, bits: Any, X: Any = None, y: Any = None) -> Self:
-        """Return a copy of the fitted classifier with CPTs rounded to a few bits, without training.
+        """Return a copy of the fitted classifier whose CPTs are rounded to a few bits, without training.
 
         Training with few bits (``TANClassifier(bits=...)``, ``StochasticGradient(bits=...)``) usually leads to fewer
         errors, and to far fewer errors with one or two bits.
@@ -322,8 +322,8 @@ class NetworkClassifier(Classifier):
         Parameters
         ----------
         bits : int or tuple of (int, int)
-            Numbers of integer and fraction bits ([RE] eq. 10), either of which may be negative, or their sum, from 1 to
-            16.
+            Number of integer bits and number of fraction bits ([RE] eq. 10), either of which may be negative, or the
+            sum of both, from 1 to 16.
         X : array-like or frame of shape (n_samples, n_features), optional
             Raw values. If ``bits`` is an int, it is split into integer and fraction bits so that these rows have the
             fewest errors. Ties are broken by the number of integer bits (fewest first).
@@ -333,14 +333,14 @@ class NetworkClassifier(Classifier):
         Returns
         -------
         object
-            A new classifier, with :class:`~tanlearn.IntegerTables`.
+            A new classifier with :class:`~tanlearn.IntegerTables`.
 
         Raises
         ------
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If ``bits`` is invalid, or is a sum and no rows are passed. Also if a class has probability 0, or the
+            If ``bits`` is invalid, or is an int although rows are missing. Also if a class has probability 0, or if the
             classifier has monotone columns (``increasing``, ``decreasing``).
 
         Examples
@@ -369,12 +369,12 @@ class NetworkClassifier(Classifier):
         number_type: str = "double",
         test_rows: Any = None,
     ) -> None:
-        """Write the fitted integer classifier as a C99 header that uses only additions and comparisons.
+        """Write the fitted integer classifier as a C99 header with additions and comparisons only.
 
-        The header is valid C99 and C++17. Its comments describe the functions, the format of a row, and the macros for
-        constants in a separate memory. These macros are defined for AVR, where CPT entries of more than 32 KB are split
-        into several arrays. For complete rows, the C function predicts the class that ``predict`` returns. For rows
-        with missing or unseen values, it returns -1.
+        The header is valid C99 and C++17. Its comments describe the functions, the format of a row, and macros for
+        storing constants in a separate memory. The macros are predefined for AVR, where CPT entries of more than 32 KB
+        are split into several arrays. For complete rows, the C function predicts the class that ``predict`` returns.
+        For rows with missing or unseen values, it returns -1.
 
         Parameters
         ----------
@@ -383,16 +383,16 @@ class NetworkClassifier(Classifier):
         name : str, optional
             Prefix of all names in the header. By default, it is the file name without its extension.
         packed : bool, default=True
-            Whether to pack CPT entries bit by bit. With False, they are stored in whole bytes, which are read faster.
+            Whether to pack CPT entries bit by bit. If False, they are stored in whole bytes, which are read faster.
         number_type : {"double", "float", "int32", "int16"}, default="double"
-            C type of numbers in rows. Each number of this type is compared with cut points as in Python. With "double"
-            and "float", columns of integer categories have the type int32_t, or int64_t if needed. Strings are UTF-8
-            strings. For columns of other categories, and for encoders other than :class:`~tanlearn.TableEncoder` with
-            its own discretizer, a row contains the code of the value.
+            C type of the numbers in rows. Each number of this type is compared with cut points as in Python. With
+            "double" and "float", columns of integer categories have the type int32_t, or int64_t if needed. Strings are
+            UTF-8 strings. For columns of other categories, and for encoders other than :class:`~tanlearn.TableEncoder`
+            with its own discretizer, a row contains the code of the value.
         test_rows : array-like or frame of shape (n_samples, n_features), optional
-            Raw values for a test program, ``<name of the file>_test.c``, written next to the header. The program
-            returns 0 if codes, sums and classes of these rows are the same as in Python, and otherwise prints the first
-            difference.
+            Raw values for a test program, ``<name of the file>_test.c``, which is written next to the header. The
+            program returns 0 if it computes the same codes, sums and classes for these rows as Python. Otherwise, it
+            prints the first difference.
 
         Raises
         ------
@@ -423,7 +423,7 @@ class NetworkClassifier(Classifier):
         export_c(self, path, name=name, packed=packed, number_type=number_type, test_rows=test_rows)
 
     def _summary(self) -> dict[str, str]:
-        """Return the bits of rounded CPTs."""
+        """Return the number of bits of rounded CPTs."""
         bits = self.tables_.bits
         return {} if bits is None else {"bits": f"{bits[0]} integer, {bits[1]} fraction"}
 

@@ -1,4 +1,4 @@
-"""Learning of a network from rows, batches or counts, by a structure learner and a parameter learner.
+"""Learning of a network from rows, batches or counts, with a structure learner and a parameter learner.
 
 The structure is fixed (``classifier.structure``), naive Bayes (None), or learned. The attribute ``needs`` of a learner
 states the data that it needs:
@@ -61,7 +61,7 @@ _LEARNERS = {
 
 
 def validate_params(classifier: Any) -> None:
-    """Validate the parameters. For a string or a class instead of a learner, the error suggests an instance."""
+    """Validate the parameters. If a learner is a string or a class, the error suggests an instance."""
     for name, learners in _LEARNERS.items():
         given = getattr(classifier, name)
         if isinstance(given, str):
@@ -84,13 +84,13 @@ def refuse_class(classifier: Any, name: str) -> None:
 
 
 def histories(classifier: Any) -> dict[str, list[Any]]:
-    """Return the histories of both learners, if they have one."""
+    """Return the histories of the structure learner and the parameter learner, if they have any."""
     learners = {"structure": "structure_learner_", "parameters": "parameters_"}
     return {stage: getattr(getattr(classifier, name, None), "history_", []) for stage, name in learners.items()}
 
 
 def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
-    """Return True if both learners need only data in ``allowed``; otherwise raise an AttributeError."""
+    """Return True if both learners need only data in ``allowed``. Otherwise, raise an AttributeError."""
     structure, parameters = classifier.structure, classifier.parameters
     if parameters is not None and needs_of(parameters) not in allowed:
         raise AttributeError(f"{parameters!r} needs all rows at once. Use parameters=MaximumLikelihood().")
@@ -103,13 +103,13 @@ def check_needs(classifier: Any, allowed: frozenset[str]) -> bool:
 
 
 def needs_from_counts(classifier: Any) -> frozenset[str]:
-    """Return the kinds of counts for ``from_counts``. Counts of contexts exist for fixed structures only."""
+    """Return the kinds of data that ``from_counts`` provides. Counts of contexts require a fixed structure."""
     return FROM_COUNTS | {"contexts"} if _is_fixed(classifier.structure) else FROM_COUNTS
 
 
 def learn_rows(classifier: Any, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
-    """Learn the structure, then the parameters, from all rows; held-out rows are not used."""
-    # Fit copies, because learners set fitted attributes on themselves, and the user's objects must not change.
+    """Learn the structure and then the parameters from all rows. ``validation`` is ignored."""
+    # Copies are fitted, because fitting sets attributes of learners, but the user's objects must not change.
     learner = _new_parameter_learner(classifier)
     check_learner_device(learner, classifier.device)
     if _is_fixed(classifier.structure):
@@ -129,7 +129,7 @@ def learn_rows(classifier: Any, data: EncodedData, validation: EncodedData | Non
 
 
 def learn_batches(classifier: Any, rows: EncodedSource) -> None:
-    """Learn the structure from counts of pairs, unless it is fixed, then count its families."""
+    """Learn the structure from counts of pairs, unless it is fixed, count its families, and fit the parameters."""
     learner = _new_parameter_learner(classifier)
     check_learner_device(learner, classifier.device)
     n_jobs, pairs, start = classifier.n_jobs, None, None
@@ -159,13 +159,13 @@ def learn_batches(classifier: Any, rows: EncodedSource) -> None:
         if not counts_classes(learner):
             keep_offset(classifier, counts.class_counts)
         return
-    if counts is pairs or pairs is None:  # other counts cannot learn the structure again
+    if counts is pairs or pairs is None:  # the structure cannot be learned again from other counts
         classifier.counts_ = counts
     classifier.model_ = BayesNet(structure, learner.from_counts(layout, cells))
 
 
 def new_counts(classifier: Any, data: EncodedData) -> PairCounts | FamilyCounts:
-    """Return empty counts: of pairs for structure learners, otherwise of the families of the structure."""
+    """Return empty counts of pairs for structure learners, and otherwise of the families of the structure."""
     if not _is_fixed(classifier.structure):
         return PairCounts.of_features(data)
     given = _fixed_structure(classifier, data.n_features)
@@ -173,7 +173,7 @@ def new_counts(classifier: Any, data: EncodedData) -> PairCounts | FamilyCounts:
 
 
 def convert_counts(classifier: Any, counts: Any) -> Any:
-    """Return the counts that the learners need, converted and checked.
+    """Validate counts, and convert them to the type that the learners need.
 
     Structure learners need counts of pairs, smoothing over contexts needs counts of contexts, and other learners need
     the counts of their families.
@@ -201,13 +201,13 @@ def convert_counts(classifier: Any, counts: Any) -> Any:
 def learn_counts(classifier: Any, counts: Any) -> None:
     """Learn the structure from the counts, unless it is fixed, and fit the parameters."""
     learner = _new_parameter_learner(classifier)
-    getattr(learner, "_validate_params", bool)()  # learners of users need not be a BaseEstimator
+    getattr(learner, "_validate_params", bool)()  # a user's learner may not be a BaseEstimator
     if not _are_of(classifier, counts):
         raise ValueError(
             f"structure is {classifier.structure!r}, but earlier batches were counted for another structure. Start "
             f"with a new classifier: clone(model).partial_fit(...)."
         )
-    if counts.has_pairs:  # only structure learners need pairs, see _type_of_counts
+    if counts.has_pairs:  # only structure learners need pairs (see _type_of_counts)
         structure = _structure_of_pairs(classifier, counts, generator(classifier.random_state))
         tables = learner.from_counts(*count_pairs_in_trees(counts, structure))
     elif needs_of(learner) == "contexts":
@@ -218,9 +218,9 @@ def learn_counts(classifier: Any, counts: Any) -> None:
 
 
 def count_pairs_in_trees(pairs: PairCounts, structure: Structure) -> tuple[TableLayout, AnyArray]:
-    """Return layout and counts of the CPTs of a structure with at most one augmenting parent per feature.
+    """Return the layout and the counts of the CPTs for a structure with at most one augmenting parent per feature.
 
-    Shapes: result cells: (n_cells,).
+    Shapes: counts in the result: (n_cells,).
     """
     if (structure.parents[:, 1] >= 0).any():
         raise ValueError(
@@ -235,25 +235,25 @@ def count_pairs_in_trees(pairs: PairCounts, structure: Structure) -> tuple[Table
 
 
 def _is_fixed(structure: Any) -> bool:
-    """Return whether a structure is given, or naive Bayes by default, instead of a learner."""
+    """Return whether the structure is not learned: it is given, or naive Bayes by default."""
     return structure is None or isinstance(structure, Structure)
 
 
 def _given_structure(classifier: Any, n_features: int) -> Structure:
-    """Return the given structure, or naive Bayes, without a check of the number of features."""
+    """Return the given structure, or naive Bayes, without checking the number of features."""
     given: Structure | None = classifier.structure
     return Structure.naive_bayes(n_features) if given is None else given
 
 
 def _fixed_structure(classifier: Any, n_features: int) -> Structure:
-    """Return the given structure, or naive Bayes; raise ValueError for another number of features."""
+    """Return the given structure, or naive Bayes. Raise ValueError if its number of features is wrong."""
     given = _given_structure(classifier, n_features)
     check_structure(given, n_features)
     return given
 
 
 def _are_of(classifier: Any, counts: Any) -> bool:
-    """Return whether counts are of the type and the structure that the learners are fitted to."""
+    """Return whether counts have the type and the structure that the learners need."""
     kind: Any = _type_of_counts(classifier)
     if type(counts) is not kind:
         return False
@@ -261,7 +261,7 @@ def _are_of(classifier: Any, counts: Any) -> bool:
 
 
 def _type_of_counts(classifier: Any) -> type[Counts]:
-    """Return the type of the counts that the learners are fitted to."""
+    """Return the type of the counts that the learners need."""
     if not _is_fixed(classifier.structure):
         return PairCounts
     needs = "families" if classifier.parameters is None else needs_of(classifier.parameters)
@@ -286,13 +286,8 @@ def _structure_of_pairs(classifier: Any, pairs: PairCounts, rng: np.random.Gener
     return structure
 
 
-def _no_rows(learner: Any) -> EncodedData:
-    """Raise the error for parameter learners that need rows in addition to counts."""
-    if getattr(learner, "m", None) == "auto":
-        raise ValueError(
-            "m='auto' needs rows, because m is selected by leave-one-out predictions, but counts have no rows. Set m, "
-            "for example m=1.0, or use HierarchicalDirichlet()."
-        )
+def _no_rows() -> EncodedData:
+    """Raise a ValueError for parameter learners that need rows in addition to counts."""
     raise ValueError(
         f"{type(learner).__name__} needs rows in addition to counts, but counts have no rows. Call fit with the rows, "
         f"or set parameters to a learner that needs only counts."

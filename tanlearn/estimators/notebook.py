@@ -12,7 +12,7 @@ from tanlearn.structures.drawings import structure_svg
 
 __all__ = ["fitted_html", "mime_bundle"]
 
-#: Maximum number of class names to show.
+#: Maximum number of class names that are shown.
 _MOST = 10
 
 

@@ -1,4 +1,4 @@
-"""Partly observed rows of a network classifier, and the gains of observing further features."""
+"""Partly observed rows for a network classifier, and the expected gains from observing another feature."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PartialRows(NamedTuple):
     def read(classifier: Any, X: Any, unanswered: Any = None) -> PartialRows:
         """Encode raw rows. Missing values can be observed next, unless ``unanswered`` contains them.
 
-        If a column has a category for missing values, only ``unanswered`` values get it.
+        If a column has a category for missing values, only ``unanswered`` values are assigned this category.
         """
         columns = read_rows(classifier, X)
         encoder = classifier.encoder_
@@ -56,7 +56,7 @@ class PartialRows(NamedTuple):
 
 
 def _read_unanswered(classifier: Any, unanswered: Any, n_samples: int) -> AnyArray:
-    """Return a mask of the features without an answer. Shape: (n_samples, n_features)."""
+    """Return a mask (n_samples, n_features) of the features without an answer."""
     shape = n_samples, classifier.n_features_in_
     is_closed = np.zeros(shape, np.bool_)
     if unanswered is None:
@@ -73,7 +73,7 @@ def _read_unanswered(classifier: Any, unanswered: Any, n_samples: int) -> AnyArr
 
 
 def feature_index(classifier: Any, feature: Any, parameter: str) -> int:
-    """Return the position of a feature given by name or number; ``parameter`` is used in messages."""
+    """Return the position of a feature that is given by name or number. Messages contain ``parameter``."""
     names = feature_names(classifier)
     if feature in names:
         return names.index(feature)
@@ -89,7 +89,7 @@ def feature_index(classifier: Any, feature: Any, parameter: str) -> int:
 
 
 def read_costs(classifier: Any, costs: Any) -> FloatArray:
-    """Return the cost of each feature, shape (n_features,), by default 1."""
+    """Return the costs (n_features,) of the features, which are 1 by default."""
     found = np.ones(classifier.n_features_in_)
     if costs is None:
         return found
@@ -107,7 +107,7 @@ def read_costs(classifier: Any, costs: Any) -> FloatArray:
 
 
 def _read_cost(cost: Any, feature: str) -> float:
-    """Return a cost; raise ValueError if it is not positive and finite."""
+    """Return a cost. Raise ValueError if it is not positive and finite."""
     if isinstance(cost, bool) or not isinstance(cost, Real) or not 0 < float(cost) < np.inf:
         raise ValueError(
             f"costs must be positive finite numbers, got {cost!r} for {feature}. To leave a feature out, pass it in "
@@ -133,16 +133,15 @@ def read_gain(classifier: Any, gain: Any) -> Gain:
         )
     if not np.isfinite(utility).all():
         raise ValueError(
-            f"utilities must be finite, got {utility[~np.isfinite(utility)][0]}. Replace such values by finite numbers."
+            f"utilities must be finite, got {utility[~np.isfinite(utility)][0]}. Replace it with a finite number."
         )
     return utility_gain(utility.astype(np.float64))
 
 
 def class_probabilities(classifier: Any, codes: Codes, *, is_calibrated: bool = True) -> tuple[FloatArray, Codes]:
-    """Return the class probabilities (n_samples, n_classes), and codes with positive probability.
+    """Return the class probabilities (n_samples, n_classes), and the codes from which they are predicted.
 
-    Rows of probability zero in every class get the probabilities and codes of a row without observed features, with a
-    warning.
+    A row with probability zero in every class is replaced, with a warning, by a row without observed features.
     """
     model, rule = classifier.model_, {"is_exact": True, "n_jobs": classifier.n_jobs}
     scores = log_joint(model.tables, model.structure, codes, **rule)
@@ -156,12 +155,12 @@ def class_probabilities(classifier: Any, codes: Codes, *, is_calibrated: bool = 
 
 
 def gains_of(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, depth: Any = 1) -> FloatArray:
-    """Return the expected gain per cost for each candidate, and NaN for other features; (n_samples, n_features)."""
+    """Return the expected gains per cost (n_samples, n_features) of candidates, with NaN for other features."""
     if isinstance(depth, bool) or not isinstance(depth, Integral) or depth < 1:
         raise ValueError(f"depth must be an integer of at least 1, got {depth!r}.")
-    # Decisions use the calibrated probabilities. Information is computed from uncalibrated probabilities: with
-    # calibrated ones, the error of gradient TAN after eight features was 10.0 % instead of 8.8 % on soybean diseases,
-    # and 15.2 % instead of 13.0 % on digits (5.3 % instead of 6.0 % on breast cancer).
+    # Decisions use the calibrated probabilities. Information is computed from uncalibrated probabilities. With
+    # calibrated probabilities, the error of gradient TAN after eight features was 10.0 % instead of 8.8 % on soybean
+    # diseases, 15.2 % instead of 13.0 % on digits, and 5.3 % instead of 6.0 % on breast cancer.
     posterior, codes = class_probabilities(classifier, rows.codes, is_calibrated=gain is not information_gain)
     own = classifier.model_, codes, rows.is_candidate, posterior
     return expected_gains(*own, gain, costs, depth=int(depth), n_jobs=classifier.n_jobs)
@@ -170,7 +169,7 @@ def gains_of(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, 
 def best_features(classifier: Any, rows: PartialRows, gain: Gain, costs: FloatArray, depth: Any = 1) -> AnyArray:
     """Return the best candidate of each row (n_samples,), or -1 for rows without candidates.
 
-    Ties of other gains are resolved by information, and remaining ties by the order of the columns.
+    Ties are broken by information, and remaining ties by the order of the columns.
     """
     is_best = _are_largest(gains_of(classifier, rows, gain, costs, depth), rows.is_candidate)
     tied = np.flatnonzero(is_best.sum(axis=1) > 1)

@@ -1,4 +1,4 @@
-"""Decision trees of the next features to observe, computed in advance for all answers."""
+"""Decision trees that contain the next feature to observe for all possible answers, computed in advance."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from tanlearn.estimators.partial_rows import (
 
 __all__ = ["QuestionTree", "question_tree"]
 
-#: Rows whose next features are computed at once.
+#: Number of rows whose next features are computed together.
 _BLOCK = 4096
 
 
 class QuestionTree:
-    """Decision tree of the next features to observe, returned by :func:`question_tree`.
+    """Decision tree with the next features to observe, returned by :func:`question_tree`.
 
     Parameters
     ----------
     classifier : Classifier
         A fitted classifier with a single network.
     nodes : list
-        Questions and ends of paths. The root is the first node.
+        Nodes of the tree: questions, and ends of paths. The first node is the root.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class QuestionTree:
     n_paths : int
         Number of distinct sequences of answers.
     depth : int
-        Largest number of questions of a path.
+        Largest number of questions on a path.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class QuestionTree:
         self.n_paths, self.depth = paths[0], depths[0]
 
     def _node(self, answers: Iterable[int]) -> Leaf | Question:
-        """Return the node after some answers."""
+        """Return the node that is reached by a sequence of answers."""
         node = self._nodes[0]
         for number, answer in enumerate(answers):
             if not isinstance(node, Question) or answer not in range(len(node.children)):
@@ -84,18 +84,18 @@ class QuestionTree:
         Parameters
         ----------
         answers : iterable of int
-            Codes of the features that were observed so far, in the order of the questions. A code is the number of a
-            category or interval, as ``encoder_.transform`` of the classifier returns it.
+            Codes of the features that have been observed so far, in the order of the questions. A code is the number of
+            a category or interval, as returned by ``encoder_.transform`` of the classifier.
 
         Returns
         -------
         object
-            Name of the feature, or column number if columns have no names. None at the end of the questions.
+            Name of the feature, or column number if columns have no names, or None at the end of the questions.
 
         Raises
         ------
         ValueError
-            If an answer is not a code of the feature, or there are more answers than questions.
+            If an answer is not a code of its feature, or if there are more answers than questions.
         """
         node = self._node(answers)
         if isinstance(node, Leaf):
@@ -104,12 +104,12 @@ class QuestionTree:
         return names[node.feature]
 
     def classify(self, answers: Iterable[int]) -> tuple[Any, bool]:
-        """Return the most probable class after some answers, and whether it is probable enough to stop.
+        """Return the most probable class for a sequence of answers, and whether it is probable enough to stop.
 
         Parameters
         ----------
         answers : iterable of int
-            Codes of the features that were observed so far, see :meth:`next_feature`.
+            Codes of the features that have been observed so far (see :meth:`next_feature`).
 
         Returns
         -------
@@ -121,17 +121,17 @@ class QuestionTree:
         Raises
         ------
         ValueError
-            If an answer is not a code of the feature, or there are more answers than questions.
+            If an answer is not a code of its feature, or if there are more answers than questions.
         """
         node = self._node(answers)
         return self.classes_.tolist()[node.best], isinstance(node, Leaf) and node.is_sure
 
     def export_c(self, path: str | os.PathLike[str], *, name: str | None = None, number_type: str = "double") -> None:
-        """Write the tree as a C99 header that uses only additions and comparisons.
+        """Write the tree as a C99 header with additions and comparisons only.
 
-        The comment of the header describes its functions: ``name_feature(node)`` returns the number of the feature to
-        measure, ``name_answer(&node, &value)`` goes on to the next node, and ``name_class(node)`` returns the class.
-        The program needs to store only the number of the node.
+        A comment in the header describes its functions: ``name_feature(node)`` returns the number of the feature to
+        measure, ``name_answer(&node, &value)`` sets ``node`` to the next node, and ``name_class(node)`` returns the
+        class. Your program needs to store only the number of the node.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class QuestionTree:
         name : str, optional
             Prefix of all names in the header. By default, it is the file name without its extension.
         number_type : {"double", "float", "int32", "int16"}, default="double"
-            C type of numbers, see :meth:`tanlearn.NaiveBayesClassifier.export_c`.
+            C type of the numbers (see :meth:`tanlearn.NaiveBayesClassifier.export_c`).
 
         Raises
         ------
@@ -168,7 +168,7 @@ def question_tree(
     unanswered: Any = None,
     max_paths: int = 100_000,
 ) -> QuestionTree:
-    """Compute the next features to observe for all possible answers in advance, as a decision tree.
+    """Compute a decision tree with the next feature to observe for all possible answers.
 
     Each question is the feature that ``next_feature`` of the classifier returns for the answers so far. The questions
     end if a class is probable enough, or after ``n_features`` answers.
@@ -178,17 +178,17 @@ def question_tree(
     classifier : Classifier
         A fitted classifier with a single network.
     n_features : int, default=4
-        Maximum number of questions of a path, at least 1.
+        Maximum number of questions on a path, at least 1.
     confidence : float, default=0.95
-        Probability of a class at which the questions end, above 0 and at most 1. With 1, they end only if a class is
+        Probability of a class at which the questions end, above 0 and at most 1. If 1, they end only if a class is
         certain.
     gain : {"information", "accuracy"} or array-like of shape (n_classes, n_decisions), default="information"
-        Measure of the gain of an answer, see :meth:`tanlearn.NaiveBayesClassifier.feature_gains`.
+        Measure of the gain from an answer (see :meth:`tanlearn.NaiveBayesClassifier.feature_gains`).
     costs : dict or array-like of shape (n_features,), optional
         Positive cost of observing each feature. The keys of a dict are names or column numbers, and all other features
         have the cost 1.
     depth : int, default=1
-        Number of observations to plan ahead, see :meth:`tanlearn.NaiveBayesClassifier.feature_gains`.
+        Number of observations to plan ahead (see :meth:`tanlearn.NaiveBayesClassifier.feature_gains`).
     unanswered : list of features, optional
         Names or column numbers of features that are not available.
     max_paths : int, default=100_000
@@ -208,11 +208,9 @@ def question_tree(
         If a parameter is invalid, there are more than ``max_paths`` paths, or exact gains would take too many
         operations.
 
-    Notes
-    -----
-    The search is greedy: each question has the largest expected gain per cost, or is the first question of the best
-    plan of ``depth`` questions. The information is computed from the network, and the confidence from the calibrated
-    probabilities.
+    Notes ----- The search is greedy: each question has the largest expected gain per cost, or is the first question of
+    the best plan of ``depth`` questions. Information is computed from the probabilities of the network, and confidence
+    from the calibrated probabilities.
 
     Examples
     --------
@@ -252,7 +250,7 @@ def _check_positive(name: str, value: Any) -> None:
 
 
 class _Search:
-    """Questions of all answers, level by level."""
+    """Search for the questions after all possible answers, level by level."""
 
     def __init__(self, classifier: Any, confidence: float, gain: Any, costs: Any, depth: Any) -> None:
         self._classifier, self._confidence = classifier, confidence
@@ -260,7 +258,7 @@ class _Search:
         self._n_states = classifier.model_.numbers_of_values()
 
     def nodes(self, is_open: AnyArray, n_features: int, max_paths: int) -> list[Leaf | Question]:
-        """Return the nodes of the tree, parents before children. Equal subtrees are one node."""
+        """Return the nodes of the tree, parents before children. Equal subtrees are merged to one node."""
         dtype = codes_dtype(int(self._n_states.max()))
         codes: Codes = np.full((len(is_open), 1), missing_code(dtype), dtype)
         for i in np.flatnonzero(self._classifier.encoder_.has_missing_category_ & ~is_open).tolist():
@@ -307,8 +305,8 @@ class _Search:
 
 
 def _joined(levels: list[tuple[IntArray, AnyArray, IntArray]], n_states: IntArray) -> list[Leaf | Question]:
-    """Return the nodes of all levels, parents before children, in which equal subtrees are one node."""
-    found: dict[Leaf | Question, int] = {}  # children refer to earlier nodes here
+    """Return the nodes of all levels, parents before children, with equal subtrees merged to one node."""
+    found: dict[Leaf | Question, int] = {}  # in this dictionary, children come before parents
     below: list[int] = []
     for best, is_sure, features in reversed(levels):
         own, next_child = [], 0

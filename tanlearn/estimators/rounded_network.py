@@ -1,4 +1,4 @@
-"""Copies of fitted networks with CPTs of few bits."""
+"""Copies of fitted networks, with CPTs rounded to few bits."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["round_network"]
 
 
 def round_network(classifier: Any, bits: Any, X: Any, y: Any) -> Any:
-    """Return a copy of a fitted classifier with CPTs rounded to a few bits, see ``with_bits``."""
+    """Return a copy of a fitted classifier whose CPTs are rounded to a few bits (see ``with_bits``)."""
     check_is_fitted(classifier)
     refuse_bits(classifier._directions())
     formats = [found for found in read_bits(bits) if found is not None]
@@ -30,12 +30,12 @@ def round_network(classifier: Any, bits: Any, X: Any, y: Any) -> Any:
             "bits must be a number of bits, or a pair of integer and fraction bits, got None. Pass for example bits=6."
         )
     twin = copy(classifier)
-    # Integer scores are compared without calibration, so the shift of the calibration is added to the class prior.
+    # Integer scores are compared without calibration, so its shift is added to the class prior.
     tables = decision_tables(classifier.tables_, classifier.calibration_)
     twin.calibration_ = classifier.calibration_.unshifted()
     candidates = [round_tables(tables, fixed_point) for fixed_point in formats]
     twin.model_ = BayesNet(classifier.structure_, candidates[0])
-    twin.__dict__.pop("counts_", None)  # partial_fit would compute unrounded tables from them
+    twin.__dict__.pop("counts_", None)  # with the counts, partial_fit would compute unrounded CPTs
     if len(candidates) > 1:
         if X is None or y is None:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Fast prediction of single rows, for services. Validation and lookup tables are prepared in advance."""
+"""Fast prediction of single rows, for example in services, with validation and lookup tables prepared in advance."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ __all__ = ["RowPredictor"]
 
 _NUMBERS = frozenset({bool, int, float, np.bool_}) | {np.dtype(code).type for code in "bhilqBHILQefd"}
 _STRINGS = frozenset({str, np.str_})
-#: Types that are looked up or compared directly. Objects of other types may equal a category here, but not in
-#: ``predict``.
+#: Types of values that are looked up or compared directly. In a lookup table, an object of another type may be equal to
+#: a category although it is not equal in ``predict``.
 _PLAIN = _NUMBERS | _STRINGS | {bytes, type(None)}
 _LARGEST = 2**63
 
 
 class RowPredictor:
-    """Fast predictor of single rows, in microseconds, as returned by ``row_predictor()`` of classifiers.
+    """Predictor of single rows within microseconds, returned by ``row_predictor()`` of classifiers.
 
-    The predictions equal the predictions of the classifier, with the same warnings for rows of probability zero. Later
-    changes of the classifier do not affect it. Threads may share the predictor, and it can be pickled for other
-    processes. Rows with missing or unseen values are predicted equally fast. For objects other than strings and
-    numbers, and for a custom discretizer, the slower code of ``predict`` encodes the row, with the same results and
-    errors.
+    The predictor makes the same predictions as the classifier, with the same warnings for rows with probability zero.
+    Later changes to the classifier do not affect the predictor. Threads may share it, and it can be pickled for other
+    processes. Rows with missing or unseen values are predicted equally fast. If a row contains objects other than
+    strings and numbers, or if the discretizer is a custom class, the row is encoded by the slower code of ``predict``,
+    with the same results and errors.
 
     Parameters
     ----------
     encoder : TableEncoder
         Fitted encoder.
     model : Model
-        Fitted model over codes.
+        Fitted model, which predicts from codes.
     classes : ndarray of shape (n_classes,)
         Class labels in sorted order.
     calibration : Calibration, optional
@@ -53,13 +53,11 @@ class RowPredictor:
     joint_error : str, optional
         Message of the AttributeError that :meth:`log_joint` raises. By default, :meth:`log_joint` is available.
 
-    Notes
-    -----
-    The results equal the results of ``predict``, ``predict_proba`` and ``predict_joint_log_proba`` for a table of this
-    row, bit for bit. There is one exception: in networks of terms with two or more parents per feature, log
-    probabilities of rows with missing values may differ in the last digits.
+    Notes ----- The results are equal, bit for bit, to the results of ``predict``, ``predict_proba`` and
+    ``predict_joint_log_proba`` for the same row. There is one exception: in networks of terms with two or more parents
+    per feature, log probabilities of rows with missing values may differ in the last digits.
 
-    The predictor of a forest or an ensemble holds a copy of the parameters of the forest.
+    The predictor of a forest or an ensemble contains a copy of the parameters of the forest.
 
     Examples
     --------
@@ -88,7 +86,7 @@ class RowPredictor:
         self._joint_error = joint_error
         self._score = model.row_scorer()
         self._n_states = model.numbers_of_values()
-        self._limits = self._n_states.astype(np.uintp)  # a view of negative codes as uintp exceeds them, too
+        self._limits = self._n_states.astype(np.uintp)  # viewed as uintp, negative codes exceed the limits, too
         self._missing = missing_code(codes_dtype(int(self._n_states.max())))
         nothing = np.zeros(len(classes))
         shifted = self._calibration.shifted(nothing)
@@ -113,13 +111,13 @@ class RowPredictor:
         return type(self), (self._encoder, self._model, self._classes, self._calibration, self._joint_error)
 
     def predict(self, row: Sequence[Any] | Mapping[str, Any]) -> Any:
-        """Return the class of a row of raw values.
+        """Return the predicted class for a row of raw values.
 
         Parameters
         ----------
         row : sequence of shape (n_features,), mapping or pandas Series
             Tuple or list of values, in the order of the columns in ``fit``. If the columns had names in ``fit``, a
-            mapping or Series of values by name is also accepted, but slower. None and NaN are missing values.
+            mapping or Series from names to values is also accepted, but slower. None and NaN are missing values.
 
         Returns
         -------
@@ -129,11 +127,11 @@ class RowPredictor:
         Raises
         ------
         ValueError
-            If the length or the names of the row are wrong, a number is infinite, or a category is unseen and the
+            If the length or the names of the row are wrong, if a number is infinite, or if a category is unseen and the
             encoder has ``handle_unknown="error"``.
         TypeError
-            If the type of a value differs from ``fit``, the row is a string, or the row has names but the columns in
-            ``fit`` had none.
+            If a value has another type than in ``fit``, if the row is a string, or if the row has names although the
+            columns in ``fit`` had no names.
 
         Warns
         -----
@@ -144,7 +142,7 @@ class RowPredictor:
         return self._class_of(self._codes(row))
 
     def predict_proba(self, row: Sequence[Any] | Mapping[str, Any]) -> FloatArray:
-        """Return the probability of each class, given a row of raw values.
+        """Return the probability of each class for a row of raw values.
 
         Parameters
         ----------
@@ -154,7 +152,7 @@ class RowPredictor:
         Returns
         -------
         ndarray of shape (n_classes,)
-            Probabilities in sorted order of the classes.
+            Probabilities, in the sorted order of the classes.
 
         Raises
         ------
@@ -176,14 +174,14 @@ class RowPredictor:
         scores = self._possible(self._score(self._codes(row)))
         if self._calibration.power != 1:
             return np.exp(self._calibration.log_posterior(scores[np.newaxis])[0])
-        # The operations of Calibration.log_posterior for a single row, which take 4 us instead of 14 us.
+        # The operations of Calibration.log_posterior that are necessary for one row take 4 instead of 14 microseconds.
         scores = self._shifted(scores) / self._calibration.temperature
         scores -= scores.max()
         scores -= np.log(np.exp(scores).sum())
         return np.exp(scores, out=scores)
 
     def log_joint(self, row: Sequence[Any] | Mapping[str, Any]) -> FloatArray:
-        """Return log p(class, features) of a row of raw values, with missing features marginalized.
+        """Return log p(class, features) for a row of raw values, with missing features marginalized.
 
         Parameters
         ----------
@@ -193,7 +191,7 @@ class RowPredictor:
         Returns
         -------
         ndarray of shape (n_classes,)
-            Log joint probabilities, as from ``predict_joint_log_proba`` of the classifier, in the order of
+            Log joint probabilities, as returned by ``predict_joint_log_proba`` of the classifier, in the order of
             ``classes_``.
 
         Raises
@@ -215,7 +213,7 @@ class RowPredictor:
         return self._score(self._codes(row))
 
     def _codes(self, row: Sequence[Any] | Mapping[str, Any]) -> IntArray:
-        """Return the codes of a row of raw values. Shape: (n_features,)."""
+        """Return the codes (n_features,) of a row of raw values."""
         if type(row) is not tuple and type(row) is not list:
             row = self._in_order(row)
         if len(row) != len(self._encoders):
@@ -229,7 +227,7 @@ class RowPredictor:
             try:
                 codes = [encode(value) for encode, value in zip(self._encoders, row, strict=True)]
                 return np.array(codes, np.intp)
-            except (KeyError, OverflowError, TypeError, ValueError):  # invalid or too large values: see _encode
+            except (KeyError, OverflowError, TypeError, ValueError):  # invalid or too large values (see _encode)
                 pass
         return self._encode(row)
 
@@ -249,7 +247,7 @@ class RowPredictor:
             return values
         if not hasattr(self._encoder, "feature_names_in_"):
             if is_series and row.index.tolist() == list(range(len(row))):
-                numbered: Sequence[Any] = row.tolist()  # a row of a frame without names
+                numbered: Sequence[Any] = row.tolist()  # a row of a frame without column names
                 return numbered
             kind = type(row).__name__
             raise TypeError(f"the row must not be a {kind}, because the columns had no names in fit: {remedy}.")
@@ -267,9 +265,9 @@ class RowPredictor:
         return [row[name] for name in known]
 
     def _encode(self, row: Sequence[Any]) -> IntArray:
-        """Return the codes of a row, encoded as by ``predict``.
+        """Encode a row in the same way as ``predict``.
 
-        Declared categories of unusual types are looked up here, because a list cannot declare them.
+        Declared categories of unusual types are looked up here, because a list of values cannot declare them.
         """
         values = list(row)
         declared = {}
@@ -281,7 +279,7 @@ class RowPredictor:
         return codes
 
     def predict_codes(self, codes: Sequence[int]) -> Any:
-        """Return the class of a row of codes.
+        """Return the predicted class for a row of codes.
 
         Parameters
         ----------
@@ -296,7 +294,7 @@ class RowPredictor:
         Raises
         ------
         ValueError
-            If the number of codes is not the number of features, or a code is out of range.
+            If there is not exactly one code per feature, or if a code is out of range.
         TypeError
             If the codes are not integers.
         """
@@ -317,7 +315,7 @@ class RowPredictor:
         return self._class_of(row)
 
     def _class_of(self, row: IntArray) -> Any:
-        """Return the class of a row of valid codes."""
+        """Return the predicted class for a row of valid codes."""
         return self._classes[self._shifted(self._possible(self._score(row))).argmax()]
 
     def _possible(self, scores: FloatArray) -> FloatArray:
@@ -332,16 +330,16 @@ class RowPredictor:
 
 
 class _Codes(dict[Any, int]):
-    """Lookup table from category to code, in which None and NaN are missing.
+    """Lookup table from category to code, in which None and NaN are missing values.
 
-    Other values of the same kind have the code ``unseen``, or raise KeyError if it is None.
+    All other values of the same kind have the code ``unseen``, or raise KeyError if ``unseen`` is None.
     """
 
     def __init__(self, categories: Sequence[Any], missing: int, unseen: int | None) -> None:
         super().__init__({category: code for code, category in enumerate(categories)})
         kinds = [kind for kind in (_STRINGS, _NUMBERS) if kind.issuperset(map(type, categories))]
         if kinds == [_NUMBERS] and max(map(abs, categories)) > LARGEST_EXACT:
-            kinds = []  # they may equal a float in another dtype
+            kinds = []  # other numbers may be equal to a float of another dtype
         self._kind = frozenset[type]().union(*kinds)
         self[None] = self._missing = missing
         self._unseen = unseen
@@ -352,7 +350,7 @@ class _Codes(dict[Any, int]):
         kind = type(value)
         if self._unseen is None or kind not in self._kind:
             raise KeyError(value)
-        if kind not in _STRINGS and not math.fabs(value) <= LARGEST_EXACT:  # infinite, or compared with rounding
+        if kind not in _STRINGS and not math.fabs(value) <= LARGEST_EXACT:  # infinite, or too large to compare exactly
             raise KeyError(value)
         return self._unseen
 
@@ -363,7 +361,8 @@ def _counter(cuts: list[float], missing: int) -> Callable[[Any], int]:
     def count(value: Any) -> int:
         if value is None or value != value:
             return missing
-        # As a Python float: NumPy booleans and float16 do not compare with 64-bit numbers. Strings raise TypeError.
+        # fabs returns a Python float, because NumPy booleans and float16 cannot be compared with 64-bit numbers.
+        # Strings raise TypeError.
         if not math.fabs(value) < _LARGEST:  # infinite, or more than 64 bits
             raise ValueError
         return bisect_left(cuts, float(value))
@@ -372,5 +371,5 @@ def _counter(cuts: list[float], missing: int) -> Callable[[Any], int]:
 
 
 def _unknown(value: Any) -> int:
-    """Raise KeyError, so that the encoder and its custom discretizer encode the row."""
+    """Raise KeyError, so that the row is encoded by the encoder with its custom discretizer."""
     raise KeyError

@@ -1,7 +1,7 @@
-"""Sources of rows for learners based on counts. They are read once for a summary, then encoded once per pass.
+"""Sources of rows for learners based on counts. They are read once for a summary, and encoded once per pass.
 
-:class:`RowSource` and :class:`EncodedSource` are the interfaces. This module implements them for batches that this
-process reads.
+:class:`RowSource` and :class:`EncodedSource` are the interfaces. This module implements these interfaces for batches
+that are read in this process.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tanlearn.sources.validation import present_rows
 
 __all__ = ["BatchSource", "EncodedBatches", "EncodedSource", "RowEncoder", "RowSource", "choose_rows"]
 
-#: Maximum size of the sample for decisions that counts cannot make.
+#: Maximum number of rows in the sample, which is used for decisions that need more than counts.
 SAMPLE_ROWS = 2**16
 
 
@@ -34,7 +34,7 @@ class RowSource(Protocol):
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, available after :meth:`summarize`; None without names."""
+        """Names of the columns, which are available after :meth:`summarize`, or None."""
         ...
 
     def summarize(self, exact: bool) -> TableSummary:
@@ -52,22 +52,22 @@ class RowEncoder:
 
     encoder: TableEncoder  # fitted to all rows
     classes: AnyArray  # (n_classes,) sorted class labels
-    n_samples: int  # rows of non-zero weight in all batches
-    is_ordered: AnyArray  # (n_features,) True if the codes of the feature have an order
-    class_weight: dict[Any, Any] | None  # factor of the weights by class
+    n_samples: int  # number of rows of nonzero weight in all batches
+    is_ordered: AnyArray  # (n_features,) whether the codes of the feature are ordered
+    class_weight: dict[Any, Any] | None  # factor for the weights of each class
     device: str
 
     @classmethod
     def of(cls, summary: TableSummary, encoder: TableEncoder, class_weight: Any, device: str) -> RowEncoder:
-        """Return an encoder for the summarized rows, with ``class_weight`` resolved to factors by class."""
+        """Return an encoder for the summarized rows, with ``class_weight`` converted to a factor per class."""
         totals = summary.class_counts
-        weigh_classes(class_weight, np.arange(len(totals)), summary.classes_, totals)  # fails before rows are counted
-        if isinstance(class_weight, str):  # "balanced", of all rows
+        weigh_classes(class_weight, np.arange(len(totals)), summary.classes_, totals)  # raises before rows are counted
+        if isinstance(class_weight, str):  # "balanced" refers to all rows
             class_weight = dict(zip(summary.classes_.tolist(), totals.sum() / len(totals) / totals, strict=True))
         return cls(encoder, summary.classes_, summary.n_samples, summary.have_order(encoder), class_weight, device)
 
     def encode(self, batch: Batch) -> EncodedData | None:
-        """Encode a batch. Return None if all its weights are 0."""
+        """Encode a batch. Return None if all of its weights are 0."""
         if batch.sample_weight is not None and not batch.sample_weight.any():
             return None
         with batch.located():
@@ -87,7 +87,7 @@ class EncodedSource(ABC):
     """Base class of encoded rows that can be read any number of times."""
 
     def __init__(self, encoder: RowEncoder) -> None:
-        # Rows of non-zero weight; (n_features,) numbers of values.
+        # Number of rows of nonzero weight, and numbers of values (n_features,).
         self.n_samples, self.n_states = encoder.n_samples, encoder.encoder.n_states_
         self.n_classes = len(encoder.classes)
         self._encoder = encoder
@@ -99,11 +99,11 @@ class EncodedSource(ABC):
     @property
     @abstractmethod
     def sample(self) -> EncodedData:
-        """Random sample of at most 65,536 rows, in order. It is the same for the same rows in the same order."""
+        """Random sample of at most 65,536 rows, in order. The same rows in the same order give the same sample."""
 
     @property
     def nothing(self) -> EncodedData:
-        """Encoded data without rows."""
+        """Encoded data with zero rows."""
         codes = np.empty((len(self.n_states), 0), codes_dtype(int(self.n_states.max())))
         return EncodedData(codes, self.n_states, np.empty(0, np.intp), self.n_classes, device=self._encoder.device)
 
@@ -117,14 +117,14 @@ def choose_rows(n_samples: int) -> IntArray:
 
 
 class BatchSource:
-    """Batches that this process reads."""
+    """Source of batches that are read in this process."""
 
     def __init__(self, batches: Batches, n_jobs: int | None = None) -> None:
         self._batches, self._n_jobs = batches, n_jobs
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the columns, available after the first batch."""
+        """Names of the columns, which are available after the first batch."""
         return self._batches.names
 
     def summarize(self, exact: bool) -> TableSummary:
@@ -168,7 +168,7 @@ class EncodedBatches(EncodedSource):
 
     @cached_property
     def sample(self) -> EncodedData:
-        """Random sample of at most 65,536 rows, in their order; equal for equal rows in the same order."""
+        """Random sample of at most 65,536 rows, in order. The same rows in the same order give the same sample."""
         chosen = choose_rows(self.n_samples)
         parts, first = [], 0
         for data in self:

@@ -30,19 +30,19 @@ from tanlearn.training.history import Iteration
 
 __all__ = ["SemiSupervisedClassifier"]
 
-#: Number of folds of labeled rows for deciding whether unlabeled rows are used.
+#: Number of folds of the labeled rows with which it is decided whether unlabeled rows are used.
 _N_FOLDS = 10
-#: Increase of the log loss, in nats over all labeled rows, that counts as harm.
+#: Increase in the log loss, in nats summed over all labeled rows, above which unlabeled rows are not used.
 _HARM = 1.0
 
 
 class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Bayesian network classifier that also learns from rows without a class.
 
-    Use it if labels are expensive, but rows without labels are available. The network is first fitted to the labeled
-    rows. Each iteration then computes the class probabilities of the unlabeled rows, and fits the network to all rows.
-    An unlabeled row is counted in every class, with the probability of the class as its weight (expectation
-    maximization, Nigam et al. 2000).
+    Use this classifier if labels are expensive, but rows without labels are available. The network is first fitted to
+    the labeled rows. Each iteration then computes the class probabilities of the unlabeled rows, and fits the network
+    to all rows. An unlabeled row is counted in every class, with the probability of the class as its weight
+    (expectation maximization, Nigam et al. 2000).
 
     A row is unlabeled if its label is missing (None, NaN), or if it is -1, as in :mod:`sklearn.semi_supervised`. The
     label -1 is a class, however, if there is only one other label, or if another label is not a nonnegative integer.
@@ -54,14 +54,14 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     ----------
     estimator : NaiveBayesClassifier or BayesNetClassifier
         Network whose ``parameters`` are None, :class:`~tanlearn.MaximumLikelihood` or
-        :class:`~tanlearn.ExpectationMaximization`. Without a discretizer in its encoder, numeric columns get five
-        intervals with equally many rows, labeled or not.
+        :class:`~tanlearn.ExpectationMaximization`. If its encoder has no discretizer, numeric columns are discretized
+        to five intervals with equally many rows, including unlabeled rows.
     unlabeled_weight : float or "auto", default="auto"
-        Weight of an unlabeled row relative to a labeled row, from 0 to 1. With 0, unlabeled rows are ignored. "auto" is
-        1, unless the log loss of held-out labeled rows (ten folds) is clearly higher with unlabeled rows. In this case
-        it is 0, and unlabeled rows only determine intervals and categories.
+        Weight of an unlabeled row relative to a labeled row, from 0 to 1. If 0, unlabeled rows are ignored. "auto" is
+        1, unless the log loss on held-out labeled rows (ten folds) is clearly higher with unlabeled rows. In this case,
+        the weight is 0, and unlabeled rows only determine intervals and categories.
     calibrate : bool, default=True
-        Whether to fit a temperature of the probabilities to at most 300 labeled rows. Each of these rows is predicted
+        Whether to fit a temperature for the probabilities to at most 300 labeled rows. Each of these rows is predicted
         without its own counts. Without a temperature, probabilities are far too close to 0 and 1.
     max_iter : int, default=2
         Maximum number of iterations. Few iterations reduce overfitting, so no warning is issued if the maximum is
@@ -72,18 +72,18 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     Attributes
     ----------
     estimator_ : NaiveBayesClassifier or BayesNetClassifier
-        The fitted classifier, with all its methods: explanations, exports, files.
+        The fitted classifier, with all of its methods, such as explanations, exports and files.
     unlabeled_weight_ : float
         The given or selected weight of unlabeled rows.
     n_unlabeled_ : int
         Number of unlabeled rows of positive sample weight.
     n_iter_ : int
-        Number of iterations; 0 if no unlabeled row was used.
+        Number of iterations, which is 0 if no unlabeled rows were used.
     converged_ : bool
         Whether the training stopped because of ``tol``, or no iteration was necessary.
     history_ : list of Iteration
-        The start and each iteration. Their ``score``, which never decreases, is the penalized
-        log-likelihood divided by the weight of all rows.
+        One entry for the start and one for each iteration. The ``score`` of an entry is the penalized log-likelihood
+        divided by the weight of all rows. It never decreases.
     classes_ : ndarray of shape (n_classes,)
         Class labels of the labeled rows, in sorted order.
     n_features_in_ : int
@@ -91,15 +91,13 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, set only if ``X`` had column names.
 
-    Notes
-    -----
-    Let ``n`` be the counts of the labeled rows, ``w`` the weights of the unlabeled rows times ``unlabeled_weight``, and
-    ``alpha`` the smoothing count. The score times the weight of all rows is::
+    Notes ----- Let ``n`` be the counts of the labeled rows, ``w`` the weights of the unlabeled rows times
+    ``unlabeled_weight``, and ``alpha`` the pseudo-count for smoothing. The score times the weight of all rows is::
 
         sum_k (n_k + alpha) log theta_k  +  sum_u w_u log sum_c P(c, x_u)
 
     Missing values of unlabeled rows are marginalized. Missing values of labeled rows are treated as in ``parameters``.
-    The score can decrease with ``epsilon`` or ``shrinkage`` of :class:`~tanlearn.MaximumLikelihood`.
+    If ``epsilon`` or ``shrinkage`` of :class:`~tanlearn.MaximumLikelihood` is set, the score can decrease.
 
     Without unlabeled rows, or with ``unlabeled_weight=0``, the result is exactly ``estimator`` fitted to the labeled
     rows, without the temperature. The training runs on the CPU.
@@ -158,9 +156,9 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values, as the classifier accepts them.
+            Raw values in a form that the classifier accepts.
         y : array-like of shape (n_samples,)
-            Class labels; -1 or a missing label for unlabeled rows.
+            Class labels, with -1 or a missing label for unlabeled rows.
         sample_weight : array-like of shape (n_samples,), optional
             Non-negative weights. Rows of weight 0 are ignored.
 
@@ -172,8 +170,8 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         Raises
         ------
         ValueError
-            If the labeled rows have fewer than two classes. With unlabeled rows, the error is also raised if
-            ``estimator`` has another parameter learner, class weights, or an encoder that depends on classes.
+            If the labeled rows have fewer than two classes. If there are unlabeled rows, also if ``estimator`` has an
+            unsupported parameter learner, class weights, or an encoder that depends on classes.
         """
         self._validate_params()
         self._check_learner()
@@ -215,7 +213,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         self.unlabeled_weight_, self.history_, self.n_iter_, self.converged_ = 0.0, [], 0, True
 
     def _fit_all(self, X: Any, y: AnyArray, is_unlabeled: AnyArray, sample_weight: Any) -> None:
-        """Fit the classifier to the labeled rows, then to all rows."""
+        """Fit the classifier to the labeled rows, and then to all rows."""
         fitted = clone(self.estimator)
         if fitted.class_weight is not None:
             raise ValueError(
@@ -230,14 +228,14 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
             weight = 0.0 if self._rows_do_harm(labeled, unlabeled) else 1.0
         found = self._learn(fitted, labeled, unlabeled, weight, calibrates=self.calibrate)
         fitted.calibration_ = found.calibration
-        self.estimator_ = fitted._end(labeled.n_classes)  # with class_prior, to the power of the temperature
+        self.estimator_ = fitted._end(labeled.n_classes)  # applies class_prior, to the power of the temperature
         self.unlabeled_weight_ = float(weight)
         self.history_, self.n_iter_, self.converged_ = found.history, len(found.history) - 1, found.converged
 
     def _learn(
         self, fitted: Any, labeled: EncodedData, unlabeled: EncodedData, weight: float, *, calibrates: bool
     ) -> UnlabeledFit:
-        """Fit a network to labeled rows, then to all rows."""
+        """Fit a network to labeled rows, and then to all rows."""
         fitted._learn_all(labeled, None)
         prior, used = fitted.class_prior, unlabeled.take(np.full(unlabeled.n_samples, weight > 0))
         found = fit_unlabeled(
@@ -255,7 +253,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         return found
 
     def _rows_do_harm(self, labeled: EncodedData, unlabeled: EncodedData) -> bool:
-        """Return whether the log loss of held-out labeled rows is clearly higher with unlabeled rows."""
+        """Return whether the log loss on held-out labeled rows is clearly higher with unlabeled rows."""
         n_rows = labeled.n_samples
         fold = draw_folds(labeled.y, min(_N_FOLDS, n_rows), np.random.default_rng(0))
         losses = []
@@ -334,7 +332,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         return np.asarray(self._of_fitted("feature_names_in_"))
 
     def _of_fitted(self, name: str) -> Any:
-        """Return an attribute of the fitted classifier; raise AttributeError if it has none."""
+        """Return an attribute of the fitted classifier, or raise AttributeError if it does not exist."""
         fitted = self.__dict__.get("estimator_")
         if not hasattr(fitted, name):
             raise AttributeError(f"{type(self).__name__} has no attribute {name!r}.")

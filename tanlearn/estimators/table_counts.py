@@ -40,9 +40,9 @@ __all__ = ["TableCounts", "why_no_counts"]
 class TableCounts:
     """Counts of raw data, with their categories, cut points, column names and classes.
 
-    Counts from several sites or times can be added if their categories and cut points are equal; ``merge`` checks this.
-    ``from_counts`` of a classifier fits the same model to the sum as to all rows. Counts contain the number of rows
-    with each value, or pair of values, in each class. They do not contain rows.
+    Counts from several sites or times can be added if their categories and cut points are equal, which ``merge``
+    checks. With ``from_counts``, a classifier fits the same model to the sum as to all rows. Counts contain the number
+    of rows with each value, or pair of values, in each class. They do not contain the rows themselves.
 
     Parameters
     ----------
@@ -63,13 +63,13 @@ class TableCounts:
     classes : ndarray of shape (n_classes,)
         Class labels.
     counts_rows_once : bool
-        Whether every row was counted with a weight of 1. It is False if this cannot be determined.
+        Whether every row was counted with a weight of 1. The value is False if this cannot be determined.
 
     Raises
     ------
     ValueError
-        If ``encoder`` or ``classes`` are None, the classes are not sorted, or the counts have other numbers of values
-        or classes.
+        If ``encoder`` or ``classes`` is None, if the classes are not sorted, or if the counts have different numbers of
+        values or classes.
     NotFittedError
         If the encoder is not fitted.
 
@@ -86,7 +86,7 @@ class TableCounts:
     ['yes']
     """
 
-    counts_rows_once = False  # of counts that an earlier version pickled
+    counts_rows_once = False  # default for counts that an earlier version pickled
 
     def __init__(self, counts: Counts, *, encoder: TableEncoder, classes: Any) -> None:
         if encoder is None or classes is None:
@@ -96,7 +96,7 @@ class TableCounts:
         self.classes = _read_sorted(classes)
         self.encoder = copy(encoder)  # a later fit of the user's encoder must not change this one
         self.counts = counts
-        self.counts_rows_once = not counts.class_counts.any()  # other rows may have been counted with weights
+        self.counts_rows_once = not counts.class_counts.any()  # existing counts may include rows with other weights
         if counts.n_classes != len(self.classes):
             raise ValueError(
                 f"classes must contain {counts.n_classes} classes, like the counts, got {len(self.classes)}: "
@@ -130,7 +130,7 @@ class TableCounts:
         NotFittedError
             If the classifier is not fitted.
         ValueError
-            If it has no counts, as after ``fit``.
+            If the classifier has no counts, for example after ``fit``.
         """
         check_is_fitted(model)
         if not hasattr(model, "counts_"):
@@ -155,7 +155,7 @@ class TableCounts:
         encoder : TableEncoder, optional
             Unfitted encoder of raw columns.
         pairs : bool, default=True
-            Whether to count pairs of values, or single values only.
+            Whether to count pairs of values, not only single values.
 
         Returns
         -------
@@ -166,7 +166,7 @@ class TableCounts:
         ValueError
             Under the same conditions as in :meth:`TableSummary.fit_encoder`.
         TableMemoryError
-            If the counts of all pairs do not fit in memory.
+            If the counts of all pairs do not fit into memory.
         """
         known = None if names is None else np.array(names, dtype=object)
         fitted = summary.fit_encoder(TableEncoder() if encoder is None else encoder, known)
@@ -183,7 +183,7 @@ class TableCounts:
         classes : array-like of shape (n_classes,)
             Class labels in sorted order.
         pairs : bool, default=True
-            Whether to count pairs of values, or single values only.
+            Whether to count pairs of values, not only single values.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class TableCounts:
         Raises
         ------
         TableMemoryError
-            If the counts of all pairs do not fit in memory.
+            If the counts of all pairs do not fit into memory.
         """
         check_is_fitted(encoder)
         n_states, n_classes = encoder.n_states_, len(classes)
@@ -225,12 +225,12 @@ class TableCounts:
             As for ``fit_batches`` of the classifiers. The source is read twice: first to determine categories and cut
             points, then to count.
         like : TableCounts or classifier, optional
-            Use the categories, cut points, classes and type of counts of these counts or this classifier. The source is
-            then read only once, and its columns are matched by name. Unseen categories are treated as missing.
+            Counts or classifier whose categories, cut points, classes and type of counts are used. The source is then
+            read only once, and its columns are matched by name. Unseen categories are treated as missing.
         encoder : TableEncoder, optional
-            Unfitted encoder of raw columns; by default ``TableEncoder()``.
+            Unfitted encoder of raw columns. The default is ``TableEncoder()``.
         pairs : bool, default=True
-            Whether to count pairs of values, or single values only, which are sufficient for naive Bayes.
+            Whether to count pairs of values, not only single values, which are sufficient for naive Bayes.
         n_jobs : int, optional
             Number of threads, as in joblib.
 
@@ -267,7 +267,7 @@ class TableCounts:
         string_columns = [] if own is None else own._string_columns()
         if own is not None and target is not None and own.classes.dtype.kind in "OU":
             string_columns.append(target)
-        notation = getattr(like, "_notation", None)  # that in which a classifier was fitted
+        notation = getattr(like, "_notation", None)  # the notation of the file to which a classifier was fitted
         batches = open_batches(
             source,
             target,
@@ -311,12 +311,12 @@ class TableCounts:
 
     @property
     def noise(self) -> tuple[AddedNoise, ...]:
-        """Noise of every release in the sum, see :meth:`~tanlearn.PrivacyBudget.release`; empty for exact counts."""
+        """Noise of every release in the sum (see :meth:`~tanlearn.PrivacyBudget.release`); empty for exact counts."""
         return self.counts.noise
 
     @property
     def names(self) -> AnyArray | None:
-        """Names of the columns, shape (n_features,), or None."""
+        """Names (n_features,) of the columns, or None."""
         return getattr(self.encoder, "feature_names_in_", None)
 
     def _string_columns(self) -> list[str]:
@@ -341,7 +341,7 @@ class TableCounts:
         Parameters
         ----------
         X : array-like, pandas or polars frame of shape (n_samples, n_features)
-            Raw values in the same columns. Unseen categories count as missing, or raise an error, as set by
+            Raw values in the same columns. Unseen categories count as missing, or raise an error, depending on
             ``handle_unknown`` of the encoder.
         y : array-like of shape (n_samples,)
             Class labels, all of which must be in ``classes``.
@@ -372,7 +372,7 @@ class TableCounts:
         Parameters
         ----------
         other : TableCounts
-            Counts with the same categories, cut points and classes; not modified.
+            Counts with the same categories, cut points and classes. They are not modified.
 
         Returns
         -------
@@ -384,14 +384,15 @@ class TableCounts:
         TypeError
             If the other counts are of another type.
         ValueError
-            If categories, cut points or classes differ (the message names the difference), only one of them has noise,
-            or the sum of integer weights would overflow. The counts are then unchanged.
+            If categories, cut points or classes differ (the message contains the difference), if only one of the two
+            has noise, or if the sum of integer weights would overflow. The counts are then unchanged.
         """
         found = self._difference(other)
         if found is not None:
             raise ValueError(
-                f"counts can be added only if categories, cut points and classes are the same, but {found}. Use the "
-                f"categories of one of them for both: TableCounts.of_source(..., like=one), or tanlearn counts --like."
+                f"counts can be added only if categories, cut points and classes are the same, but {found}. Count one "
+                f"of them again with the categories of the other: TableCounts.of_source(..., like=other), or tanlearn "
+                f"counts --like."
             )
         self.counts.merge(other.counts)
         self.counts_rows_once &= other.counts_rows_once
@@ -409,7 +410,8 @@ class TableCounts:
         Raises
         ------
         ValueError
-            If the encoder has parts that are not from tanlearn, or a category is not a string, a number or a boolean.
+            If the encoder has parts of classes outside tanlearn, or if a category is not a string, a number or a
+            boolean.
         TypeError
             If a file cannot contain counts of this type.
         OSError
@@ -436,7 +438,7 @@ class TableCounts:
         self.encoder = self.encoder.with_ranges_of(columns)
 
     def _check_names(self, names: tuple[str, ...] | None) -> None:
-        """Raise an error if the columns have other names."""
+        """Raise an error if the names of the columns differ from the names in the counts."""
         own = None if self.names is None else tuple(self.names.tolist())
         if names != own and names is not None and own is not None:
             raise ValueError(
@@ -466,7 +468,7 @@ class TableCounts:
         return found
 
     def _difference(self, other: TableCounts) -> str | None:
-        """Describe the first difference of categories, cut points or classes, or return None."""
+        """Describe the first difference between categories, cut points or classes, or return None."""
         found = encoder_difference(self.encoder, other.encoder)
         if found is None and self.classes.tolist() != other.classes.tolist():
             return f"the classes are {shorten(self.classes.tolist())} here and {shorten(other.classes.tolist())} there"
@@ -486,17 +488,15 @@ class TableCounts:
 
 
 def why_no_counts(model: Any) -> str:
-    """Return the reason why a fitted classifier has no ``counts_``, for error messages."""
+    """Return the reason for which a fitted classifier has no ``counts_``, for error messages."""
     reason = "it was fitted from all rows at once"
     if getattr(model, "_was_loaded", False):
-        reason = (
-            "it was read from a file without counts (save(path, counts=True) stores them, if the classifier has any)"
-        )
+        reason = "it was read from a file without counts (to keep existing counts, use save(path, counts=True))"
     return f"this {type(model).__name__} has no counts, because {reason}"
 
 
 def _read_sorted(classes: Any) -> AnyArray:
-    """Return the class labels; raise ValueError unless there are at least two in ascending order."""
+    """Return the class labels. Raise ValueError unless there are at least two labels in ascending order."""
     known = read_labels(classes)
     values = known.tolist()
     if len(values) < 2 or not all(low < high for low, high in itertools.pairwise(values)):

@@ -1,4 +1,4 @@
-"""Classifier with a network of terms: log parameters are sums of coarse, fine and smooth terms."""
+"""Classifier with a network of terms, whose log parameters are sums of coarse, fine and smooth terms."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from tanlearn.training.losses import ConditionalNLL, Loss
 
 __all__ = ["TermNetClassifier"]
 
-#: Intervals of a numeric column.
+#: Number of intervals of a numeric column.
 N_INTERVALS = 32
 
 
 class TermNetClassifier(NetworkClassifier):
-    """Accurate, readable network. Log odds are the sum of a curve per feature and a table per interacting pair.
+    """Accurate, readable network, whose log odds are sums of a curve per feature and a table per interacting pair.
 
     Up to a constant per row, the log probability of class y is::
 
@@ -50,13 +50,13 @@ class TermNetClassifier(NetworkClassifier):
     (mapped to a normal distribution), and a number for each of 4, 8, 16 and 32 quantile intervals. Intervals are
     divided further at cut points that separate classes. An interaction of numeric columns has the product of their
     slopes, and a number for each combination of 2, 4 and 8 intervals. A categorical column has a number for each
-    category. Each kind of term has a ridge penalty, which is selected on held-out rows. Curves are therefore smooth
-    with few rows, and detailed with many rows.
+    category. Each kind of term has a ridge penalty, which is selected on held-out rows. Curves are therefore smooth if
+    there are few rows, and detailed if there are many rows.
 
     L-BFGS maximizes the conditional likelihood of the classes, which is a convex problem. See ``loss`` for other
     losses. An edge is added if the held-out residuals of the model without edges depend on the pair of features.
-    Interactions are thus found even if neither feature has an effect on its own. The number of parents per feature is
-    also selected on held-out rows.
+    Interactions are therefore found even if neither feature has an effect on its own. The number of parents per feature
+    is also selected on held-out rows.
 
     With at most one parent per feature, the model is a Bayesian network with normalized CPTs. It can sample and
     complete rows, and compute their probability. For this purpose, it has additional terms that do not depend on the
@@ -71,29 +71,30 @@ class TermNetClassifier(NetworkClassifier):
     Parameters
     ----------
     max_parents : int, default=1
-        Maximum number of parents per feature besides the class, from 0 to 5. With 0, the model has curves only. The
+        Maximum number of parents per feature besides the class, from 0 to 5. If 0, the model has only curves. The
         numbers 0, 1, 2, 3 and 5 are tried in this order as long as the held-out log loss falls (for the first parent,
-        by more than one standard error of the difference). With two or more parents, triples (tables of a feature and
-        two of its parents) are tried, too. Several parents are more accurate if features interact, for example in
-        rules. Their CPTs are not normalized. Predictions for rows with missing values are then less accurate, and slow
-        if several values are missing.
+        by more than one standard error of the difference). If there are two or more parents, triples (tables of a
+        feature and two of its parents) are also tried. Several parents are more accurate if features interact, for
+        example in rules. However, CPTs with several parents are not normalized. Predictions for rows with missing
+        values are then less accurate, and slow if several values are missing.
     structure : "gain", StructureLearner or Structure, optional
         Edges of the network. The default is "gain": an edge is added if held-out residuals depend on the pair of
         features. To use other edges, pass a learner with ``learn(data, rng)``, such as the learners in
         :mod:`tanlearn.baselines`, or a fixed structure, with at most ``max_parents`` parents per feature. All of its
         edges are used, or no edges if they do not lower the held-out log loss by more than one standard error. A
         learner is fitted to the training rows of each fold, and to all rows (to a sample if there are more than
-        20,000). It gets numeric columns with at most 8 intervals, and categorical columns with at most 32 categories.
+        20,000). For the learner, numeric columns are reduced to at most 8 intervals, and categorical columns to at most
+        32 categories.
     loss : Loss, optional
         Loss of the training: :class:`~tanlearn.ConditionalNLL` (by default), :class:`~tanlearn.Margin`,
         :class:`~tanlearn.SoftHybrid` or :class:`~tanlearn.JointNLL`. The last two contain the joint likelihood of rows
         and classes, and need ``max_parents`` of at most 1. Use ``SoftHybrid(trade_off=1)`` if many values are missing
-        in rows to predict. The margin loss rarely helps. If the loss is not the default, all terms are divided by a
-        temperature that minimizes the held-out log loss, so that probabilities are calibrated. Losses that are not
-        differentiable everywhere and custom losses raise a ValueError.
+        in the rows to be predicted. The margin loss rarely improves the predictions. If the loss is not the default,
+        all terms are divided by a temperature that minimizes the held-out log loss, so that probabilities are
+        calibrated. Losses that are not differentiable everywhere and custom losses raise a ValueError.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers of columns. All networks that are compared contain the required edges,
-        and the first network contains only these. A feature may have at most ``max_parents`` required parents. An
+        and the first network contains no other edges. A feature may have at most ``max_parents`` required parents. An
         interaction is excluded only if the edges in both directions are forbidden. A ``structure`` must satisfy the
         knowledge. A structure learner uses this knowledge if its own ``knowledge`` is None.
     increasing : sequence of str or int, default=()
@@ -117,33 +118,33 @@ class TermNetClassifier(NetworkClassifier):
         Number of threads for encoding, prediction and the folds of the selection, as in joblib. Results do not depend
         on it.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of ``sample``, and of a randomized structure learner. All other parts of the fit are deterministic.
+        Seed for ``sample``, and for a randomized structure learner. All other parts of the fit are deterministic.
     verbose : int, default=0
-        1 prints the held-out log loss and error of each number of parents and triples. 2 also prints the held-out log
-        loss of all ridges that are tried.
+        If 1, the held-out log loss and error for each number of parents and triples are printed; if 2, also the
+        held-out log loss for all ridges that are tried.
 
     Attributes
     ----------
     structure_ : Structure
-        The network. ``structure_.parents`` contains the parents of each feature; :meth:`to_networkx` returns the graph.
+        The network. ``structure_.parents`` contains the parents of each feature, and :meth:`to_networkx` returns the
+        graph.
     structure_learner_ : StructureLearner
-        The fitted copy of a structure learner in ``structure``. It is set only if the network uses the edges of this
-        learner.
+        The fitted copy of a structure learner in ``structure``. It is set only if the network has the learned edges.
     tables_ : Tables
-        CPTs, stored as sums of tables of features, edges and triples. ``tables_[i]`` is the CPT of feature i.
+        CPTs, stored as sums of tables for features, edges and triples. ``tables_[i]`` is the CPT of feature i.
     ridges_ : dict
         Selected ridge penalty of each kind of term. A larger penalty means smaller terms. ``groups`` and
-        ``edge_groups`` belong to the numbers per interval or category of features and edges. ``smooth`` belongs to the
-        slopes and bends of features, ``edge_smooth`` to the products of slopes of edges, and ``triple_groups`` to
+        ``edge_groups`` belong to the numbers for intervals or categories, in features and edges. ``smooth`` belongs to
+        the slopes and bends of features, ``edge_smooth`` to the products of slopes of edges, and ``triple_groups`` to
         triples. If no network predicts held-out rows clearly better than the class frequencies, all penalties are
         4**10, so that features have no effect.
     standard_errors_ : list of ndarray of shape (n_values, n_classes)
         For each feature, the standard errors of the contributions of its values to the log odds of each class against
         the other classes. Contributions are relative to their mean over the training rows. The errors are a Laplace
-        approximation with the ridges as priors. The ridges, the odds among the other classes, and the contributions of
-        all other features, pairs and triples are held fixed. The errors are therefore too small if features are
-        correlated. The list is empty if ``loss_`` is not :class:`~tanlearn.ConditionalNLL`, which the approximation
-        requires. :class:`~tanlearn.displays.ContributionDisplay` plots them as bands.
+        approximation with the ridges as priors. In this approximation, the ridges, the odds among the other classes,
+        and the contributions of all other features, pairs and triples are fixed. The errors are therefore too small if
+        features are correlated. The list is empty if ``loss_`` is not :class:`~tanlearn.ConditionalNLL`, which the
+        approximation requires. :class:`~tanlearn.displays.ContributionDisplay` plots the errors as bands.
     cv_results_ : dict
         Results on held-out rows, with one entry per attempt: ``param_n_parents`` (maximum number of parents),
         ``param_n_triples`` (maximum number of triples), ``mean_test_score`` (accuracy) and ``mean_log_loss``. The
@@ -157,7 +158,7 @@ class TermNetClassifier(NetworkClassifier):
     history_ : list of Iteration
         Mean loss per row, including its contribution to the ridge penalty, at the start and after each iteration.
     calibration_ : Calibration
-        Map from scores to probabilities; its temperature and power are 1.
+        Map from scores to probabilities, whose temperature and power are 1.
     classes_ : ndarray of shape (n_classes,)
         Class labels in sorted order.
     encoder_ : TableEncoder
@@ -175,14 +176,12 @@ class TermNetClassifier(NetworkClassifier):
     tanlearn.displays.ContributionDisplay : Plot of the curve of a feature.
     tanlearn.displays.PairContributionDisplay : Plot of the interaction of two features.
 
-    Notes
-    -----
-    The curve of a column in ``increasing`` or ``decreasing`` is the monotone curve that is closest to the curve fitted
-    without this restriction (isotonic regression of the log odds, weighted by the variances of the classes). Ridges and
-    edges are selected with monotone curves. If no ``class_prior`` is set and all other values of the row are present,
-    the log odds of ``predict_joint_log_proba`` never change in the wrong direction between two values of the column,
-    not even by a rounding error. Otherwise, they may change in the wrong direction by rounding errors only. The
-    guarantee does not hold after a conversion to few bits, which rounds each probability separately.
+    Notes ----- The curve of a column in ``increasing`` or ``decreasing`` is the monotone curve that is closest to the
+    curve fitted without this restriction (isotonic regression of the log odds, weighted by the variances of the
+    classes). Ridges and edges are selected with monotone curves. If no ``class_prior`` is set and all other values of
+    the row are present, the log odds of ``predict_joint_log_proba`` never change in the wrong direction between two
+    values of the column, not even by a rounding error. Otherwise, they may change in the wrong direction only by
+    rounding errors. The guarantee does not hold after conversion to few bits, which rounds each probability separately.
 
     Examples
     --------
@@ -207,8 +206,8 @@ class TermNetClassifier(NetworkClassifier):
     }
 
     device = "cpu"
-    # Five folds, one parent: on soybean-large the error is 12.2 % with "marginalize", and 6.4 % with "auto" and
-    # "category". With 30 % of the values of segment removed at random, the log loss is 0.207, 0.207 and 0.225.
+    # In five folds with one parent, the error on soybean-large is 12.2 % with "marginalize", and 6.4 % with "auto" and
+    # "category". If 30 % of the values of segment are removed at random, the log loss is 0.207, 0.207 and 0.225.
     _default_handle_missing = "auto"
     ridges_: dict[str, float]
     standard_errors_: list[FloatArray]
@@ -247,12 +246,12 @@ class TermNetClassifier(NetworkClassifier):
         self.verbose = verbose
 
     def _validate_params(self) -> None:
-        """Validate the parameters. For a class instead of a structure learner, the error suggests an instance."""
+        """Validate the parameters. If the structure learner is a class, the error suggests an instance."""
         refuse_class(self, "structure")
         super()._validate_params()
 
     def _default_discretizer(self) -> QuantileDiscretizer:
-        """Return a quantile discretizer; terms of fewer intervals are unions of its intervals."""
+        """Return a quantile discretizer. Terms with fewer intervals use unions of its intervals."""
         return QuantileDiscretizer(max_bins=N_INTERVALS, mdl_points=True, n_jobs=self.n_jobs)
 
     def _learn(self, data: EncodedData, validation: EncodedData | None, rng: np.random.Generator) -> None:
@@ -260,15 +259,15 @@ class TermNetClassifier(NetworkClassifier):
         self._fit_terms(data, rng=rng)
 
     def _memory_needs(self, data: EncodedData) -> list[Need]:
-        """Return the memory of parameters and class scores."""
+        """Return the memory needs of parameters and class scores."""
         return term_needs(data)
 
     def _fit_terms(
         self, data: EncodedData, needed: IntArray = NO_ROWS, rng: np.random.Generator | None = None
     ) -> FloatArray | None:
-        """Fit to encoded rows, and return the held-out log posterior of some rows, see `learn_terms`.
+        """Fit to encoded rows, and return the held-out log posterior of some rows (see ``learn_terms``).
 
-        ``rng`` is used by structure learners; by default, it is created from ``random_state``.
+        ``rng`` is used by structure learners. By default, it is created from ``random_state``.
         """
         loss = require_term_loss(self.loss, int(self.max_parents))
         directions = read_directions(self.increasing, self.decreasing, data)
@@ -294,14 +293,14 @@ class TermNetClassifier(NetworkClassifier):
         self.history_ = outcome.history
         self.n_iter_ = len(outcome.history) - 1
         self.calibration_ = Calibration()
-        if self.tables_.is_normalized:  # other tables keep the trained part of the prior in their columns
+        if self.tables_.is_normalized:  # other tables store the trained part of the prior in their columns
             keep_offset(self, data.class_totals())
         return outcome.held_out
 
     def _user_structure(
         self, data: EncodedData, directions: IntArray, rng: np.random.Generator | None
     ) -> UserStructure | None:
-        """Return the structure learner with the knowledge, the checked structure, or None for edges by gain."""
+        """Return the structure learner with the knowledge, the validated structure, or None to select edges by gain."""
         given = self.structure
         if given is None or isinstance(given, str):
             return None
@@ -316,7 +315,7 @@ class TermNetClassifier(NetworkClassifier):
         return UserStructure(learner, int(rng.integers(2**63)))
 
     def _check_generative(self) -> bool:
-        """Return True, or raise an AttributeError if features can have several parents, or have several after a fit."""
+        """Return True. Raise an AttributeError if features may have several parents or, after a fit, have several."""
         most = int(self.max_parents)
         if hasattr(self, "model_"):
             most = int((self.structure_.parents >= 0).sum(axis=1).max())
@@ -328,7 +327,7 @@ class TermNetClassifier(NetworkClassifier):
         return True
 
     def _contribution_errors(self, feature: int) -> FloatArray | None:
-        """Return the standard errors of the contributions of a feature, shape (n_values, n_classes), or None."""
+        """Return the standard errors (n_values, n_classes) of the contributions of a feature, or None."""
         return self.standard_errors_[feature] if self.standard_errors_ else None
 
     def _get_state(self) -> dict[str, Any]:
@@ -343,11 +342,11 @@ class TermNetClassifier(NetworkClassifier):
         self._set_standard_errors(errors)
 
     def _stacked_standard_errors(self) -> FloatArray:
-        """Return the standard errors of all features for a file, (n_values of all features or 0, n_classes)."""
+        """Return the standard errors (n_values of all features, or 0; n_classes) of all features for a file."""
         return np.concatenate([np.empty((0, len(self.classes_))), *self.standard_errors_])
 
     def _set_standard_errors(self, errors: Any) -> None:
-        """Restore the standard errors of all features from a file, and the loss: only ConditionalNLL has them."""
+        """Restore the standard errors of all features from a file, and the loss. Only ConditionalNLL has errors."""
         loss = require_term_loss(self.loss, int(self.max_parents))
         has_errors = isinstance(errors, np.ndarray) and bool(errors.size)
         self.loss_ = ConditionalNLL() if has_errors and not is_calibrated(loss) else loss
@@ -367,7 +366,7 @@ class TermNetClassifier(NetworkClassifier):
 
 
 def _refuse_monotone_edges(structure: Structure, is_monotone: AnyArray, data: EncodedData) -> None:
-    """Raise ValueError if a fixed structure has an edge of a monotone feature."""
+    """Raise ValueError if a fixed structure has an edge to or from a monotone feature."""
     for child, row in enumerate(structure.parents.tolist()):
         for parent in row:
             if parent >= 0 and (is_monotone[child] or is_monotone[parent]):

@@ -32,8 +32,7 @@ _QUANTILES = "QuantileDiscretizer"
 def describe_table(
     writer: Writer, encoder: TableEncoder, classes: AnyArray | None, names: AnyArray | None, owner: str
 ) -> dict[str, Any]:
-    """Return a fitted encoder, classes and column names as JSON, in the format described in
-    :mod:`tanlearn.files.models`.
+    """Return a fitted encoder, classes and column names as JSON, in the format of :mod:`tanlearn.files.models`.
 
     ``writer`` stores the arrays. Messages refer to the containing object as ``owner``. Raises ExplainedError if the
     encoder is not a class of tanlearn, or contains values that a file cannot store.
@@ -111,8 +110,7 @@ def restore_encoder(
     columns: list[dict[str, Any]],
     value_ranges: list[tuple[float, float] | None] | None = None,
 ) -> TableEncoder:
-    """Set the fitted attributes of an unfitted encoder from a result of :func:`encoder_columns`, and return the
-    encoder.
+    """Set the fitted attributes of an unfitted encoder from a result of :func:`encoder_columns`. Return the encoder.
 
     ``discretizer`` is unfitted, or None if there are no continuous columns. ``value_ranges`` contains the training
     range of each continuous column, or None if it is unknown. Invalid values raise ValueError.

@@ -266,7 +266,7 @@ def test_the_same_seed_gives_the_same_model_with_any_number_of_threads(table, fi
 )
 def test_parameters_of_the_whole_are_refused_in_parts(table, parts):
     with pytest.raises(
-        ValueError, match=r"a part of an ensemble must not have. Remove it from (forest|network|boosting)"
+        ValueError, match=r"if it is part of an ensemble, got .*. Remove it from (forest|network|boosting)"
     ):
         BayesEnsembleClassifier(**parts).fit(*table)
 

@@ -221,7 +221,7 @@ def test_it_is_no_density():
 
 @pytest.mark.parametrize("n_cuts", [(5,), (5, 3), (0, 3), (1.5, 3), (True, 3), True, [3.0, 15.0], [[3, 15]], np.eye(2)])
 def test_cuts_are_two_numbers_in_order(n_cuts):
-    with pytest.raises(ValueError, match="n_cuts must be a positive integer, or two of them"):
+    with pytest.raises(ValueError, match="n_cuts must be one or two positive integers"):
         small(n_cuts=n_cuts).fit([[1.0], [2.0]], [0, 1])
 
 

@@ -76,7 +76,7 @@ def test_parts_with_knowledge_of_their_own_and_invalid_columns_are_refused():
         ("forest", BayesForestClassifier(knowledge=Knowledge())),
     ):
         with pytest.raises(
-            ValueError, match=rf"{name} has .*, which a part of .* encoder, knowledge, increasing and dec"
+            ValueError, match=rf"{name} must not set .* if it is part of .* encoder, knowledge, increasing and dec"
         ):
             BayesEnsembleClassifier(**{name: part}).fit(X, y)
     with pytest.raises(ValueError, match="'port', which has no order"):

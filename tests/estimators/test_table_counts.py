@@ -156,7 +156,9 @@ def test_counts_in_other_categories_or_cuts_are_refused(counts, change, message)
     other = change(frame, y)
     with pytest.raises(ValueError, match=message) as caught:
         counts.merge(other)
-    assert "Use the categories of one of them for both: TableCounts.of_source(..., like=one)" in str(caught.value)
+    assert "Count one of them again with the categories of the other: TableCounts.of_source(..., like=one)" in str(
+        caught.value
+    )
     assert counts.counts.to_bytes() == before
     assert counts != other
 

@@ -488,5 +488,5 @@ def test_a_path_of_prices_is_a_chain_of_warm_starts(n_jobs):
     ):
         with pytest.raises(ValueError, match=message):
             size_path(base, X_IRIS, Y_IRIS, weights, random_states=seeds)
-    with pytest.raises(ValueError, match="a checkpoint can store one training only"):
+    with pytest.raises(ValueError, match="a checkpoint can store only one training"):
         size_path(clone(base).set_params(training__checkpoint="path"), X_IRIS, Y_IRIS, [0])
