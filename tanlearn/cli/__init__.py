@@ -1,8 +1,8 @@
 """The command ``tanlearn``.
 
-It reads tables and models from files and pipes, writes models and predictions, and prints summaries. For an error, it
-prints one line on stderr and sets the exit code. All modules of this package except this one import Typer and Rich,
-which are installed by the extra ``cli``.
+The command reads tables and models from files and pipes, writes models and predictions, and prints summaries. If an
+error occurs, it prints one line on stderr and sets the exit code. All modules of this package except this one import
+Typer and Rich, which are installed by the extra ``cli``.
 """
 
 import csv
@@ -30,6 +30,6 @@ def main() -> None:
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
             raise
-        # Typer and Rich exit with 1. Python would report an error when it closes the broken stream.
+        # Typer and Rich exit with code 1. Without this, Python would report an error when it closes the broken stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         sys.exit(141)

@@ -1,4 +1,4 @@
-"""``tanlearn ask``: ask for the most informative column next, until the class is probable enough."""
+"""``tanlearn ask``: ask for the most informative column, again and again, until a class is probable enough."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ask"]
 
-#: Maximum number of categories and classes to show.
+#: Maximum numbers of categories and of classes that are shown.
 _N_VALUES, _N_CLASSES = 20, 3
 
 
@@ -73,7 +73,7 @@ def _split(words: list[str]) -> list[str]:
 
 
 def _costs(words: list[str]) -> dict[str, float]:
-    """Parse words ``name=cost``; return the costs by column."""
+    """Parse words ``name=cost``, and return a dictionary from columns to costs."""
     found: dict[str, float] = {}
     for word in _split(words):
         name, _, number = word.rpartition("=")
@@ -87,7 +87,7 @@ def _costs(words: list[str]) -> dict[str, float]:
 
 
 class Questionnaire:
-    """Answers of one row so far, and the questions that remain."""
+    """Known values of one row, and the questions that remain."""
 
     def __init__(
         self,
@@ -133,7 +133,7 @@ class Questionnaire:
         self._is_useful = bool((information > 0).any())
 
     def run(self, sure: float, most: float) -> str:
-        """Ask until a stopping rule applies, and return the rule."""
+        """Ask until a stopping rule applies, and describe the rule."""
         n_columns = len(self._file.names)
         while True:
             count = f"after {self._n_asked} of {n_columns} questions"
@@ -158,7 +158,7 @@ class Questionnaire:
             typer.echo(question, nl=False, err=True)
             line = "" if sys.stdin is None else sys.stdin.readline()
             if not line or not self._is_terminal:
-                typer.echo(line.strip(), err=True)  # for transcripts, because only a terminal shows the answer itself
+                typer.echo(line.strip(), err=True)  # for transcripts, because only terminals show the answer itself
             if not line:
                 return False
             try:
@@ -176,14 +176,14 @@ class Questionnaire:
         return True
 
     def _allowed(self, i: int) -> str:
-        """Return a description of the values of a column."""
+        """Describe the allowed values of a column."""
         known, bounds = self._file.classifier.encoder_.categories_[i], self._file.classifier.encoder_.value_ranges_[i]
         if known is not None:
             return listed([str(plain(value)) for value in known.tolist()], _N_VALUES)
         return "a number" if bounds is None else f"a number, {bounds[0]:.6g} to {bounds[1]:.6g} in training"
 
     def _read(self, i: int, text: str) -> Any:
-        """Convert an answer to a value of a column, None for no answer."""
+        """Convert an answer to a value of a column. No answer is None."""
         name, known = self._file.names[i], self._file.classifier.encoder_.categories_[i]
         if not text:
             return None
@@ -205,7 +205,7 @@ class Questionnaire:
         raise ValueError(f"{name!r} must be one of {self._allowed(i)}, got {text!r}.")
 
     def _ranked(self, most: int) -> str:
-        """Return the most probable classes with their probabilities."""
+        """Return a text with the most probable classes and their probabilities."""
         order = np.argsort(-self.probabilities, kind="stable")
         labels = self._file.classifier.classes_.tolist()
         shown = ", ".join(f"{labels[c]} {self.probabilities[c]:.1%}" for c in order[:most].tolist())

@@ -1,7 +1,7 @@
-"""Reading of files larger than memory, in chunks and with one or more passes per fit.
+"""Reading of files that are larger than memory, in chunks, with one or more passes per fit.
 
-The type of a column is determined by the whole file, as for tables in memory. A column with text in one chunk and
-numbers in another is read as text, and a column contains dates only if all of its values are dates.
+The type of a column depends on the whole file, as for tables in memory. A column with text in one chunk and numbers in
+another is read as text, and a column contains dates only if all of its values are dates.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class ChunkSource:
         is_part: bool = False,
     ) -> None:
         self._file = FileSource(table, names, target, n_rows, string_columns=string_columns, prepare=prepare)
-        self._draw = draw  # shows the finished fraction of a pass; None in the first pass, before rows are counted
-        self._is_part = is_part  # whether other rows are in other files, so that one class in this file is enough
+        self._draw = draw  # shows the finished fraction of a pass, or None in the first pass, before rows are counted
+        self._is_part = is_part  # whether other files contain more rows, so that one class in this file is enough
 
     @property
     def n_samples(self) -> int:
-        """Number of rows with a class, after all rows were read."""
+        """Number of rows with a class, after all rows have been read."""
         return self._file.n_samples
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -94,7 +94,7 @@ def learn_by_chunks(
 
 
 def note_string_columns(names: Sequence[str], encoder: TableEncoder) -> None:
-    """Print why columns of number-like strings are read as text."""
+    """Print the reasons for which columns of number-like strings are read as text."""
     from pandas import Series
 
     for name, known in zip(names, encoder.categories_, strict=True):

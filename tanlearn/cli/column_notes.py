@@ -16,10 +16,10 @@ from tanlearn.sources.string_formats import (
 
 __all__ = ["note_dates", "note_missing", "note_number_strings", "note_suspects", "reading_advice"]
 
-#: Minimum number of rows for notes about distinct values, because in fewer rows all values may differ by chance.
+#: Minimum number of rows for notes about distinct values. In fewer rows, all values may differ by chance.
 _FEWEST_ROWS = 30
 _MOST_CLASSES = 50
-#: Maximum number of values to suggest for ``--missing``.
+#: Maximum number of values that are suggested for ``--missing``.
 _MOST_MARKERS = 3
 
 
@@ -33,13 +33,13 @@ def note_missing(n_missing: int, n_samples: int, target: str) -> None:
 
 
 def note_dates(names: Sequence[str]) -> None:
-    """Print the columns that are read as dates."""
+    """Print the names of the columns that are read as dates."""
     if names:
         note(f"dates are converted to days since 1970: {listed(names)}.")
 
 
 def note_number_strings(column: Any) -> None:
-    """Print the reason why a column of number-like strings is read as text."""
+    """Print the reason for which a column of number-like strings is read as text."""
     import pandas as pd
 
     if not contains_strings(column):
@@ -68,19 +68,19 @@ def note_number_strings(column: Any) -> None:
     elif len(others) < len(strings) / 2:
         is_few = len(strings) - len(others) <= MAX_NUMERIC_CATEGORIES
         if is_few and any(character.isdigit() for text in others for character in text):
-            return  # names of categories, such as 2, 3, 4, 5more
+            return  # the values are names of categories, such as 2, 3, 4, 5more
         examples = listed(list(map(repr, others)), 3, are_quoted=True)
         note(f"{column.name!r} is read as text: besides numbers, it contains {examples}. {_missing_advice(others)}")
 
 
 def _detect(strings: Any) -> StringFormat:
-    """Return the notation of a column of strings, found from its values that are not missing."""
+    """Detect the notation of a column of strings from its values that are not missing."""
     number = strings.value_counts(sort=False)
     return detect_format(list(number.index), number.to_numpy())
 
 
 def reading_advice(found: StringFormat) -> str:
-    """Return the options that read numbers or dates of a notation, or an empty string for other kinds."""
+    """Return the options for reading numbers or dates in a notation, or an empty string for other kinds."""
     if found.has_several_units:
         return "Convert them to one unit first."
     if found.kind == "time":
@@ -115,7 +115,7 @@ def reading_advice(found: StringFormat) -> str:
 
 
 def _missing_advice(others: Sequence[str]) -> str:
-    """Return the options that declare some values missing, if these are few."""
+    """Return the options that declare these values missing, if there are only a few."""
     if len(others) > _MOST_MARKERS:
         return f"Correct these {len(others):,} distinct values, or declare each of them missing with --missing."
     options = " ".join(f"--missing {text!r}" for text in others)
@@ -123,7 +123,7 @@ def _missing_advice(others: Sequence[str]) -> str:
 
 
 def note_suspects(X: Any, y: AnyArray, target: str) -> None:
-    """Print columns that look like row identifiers or free text, and whether the target looks like a quantity."""
+    """Print notes about columns that look like row identifiers or free text, and a target that may be a quantity."""
     n_samples = len(y)
     if n_samples < _FEWEST_ROWS:
         return

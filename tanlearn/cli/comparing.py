@@ -25,7 +25,7 @@ class Printed(StrEnum):
 
 
 def _check_output(path: str | None) -> str | None:
-    """Return the path of the results file; the names of formats, which the option took before, are accepted."""
+    """Return the path of the results file. Names of formats, which earlier versions expected, are also accepted."""
     if path is not None and path not in list(Printed) and not path.endswith(".csv"):
         raise typer.BadParameter(
             f"the name must end in .csv, got {path}. To set the printed format, use for example --print json."
@@ -135,7 +135,7 @@ def compare(
             )
         for source in sources or [data or "digits"]:
             check_source(source)
-        # Imported here so that --help and errors in paths do not wait for the import of the learners.
+        # Imported here, so that --help and errors in paths need not wait for the import of the learners.
         from tanlearn.cli.comparison_rows import ResultRows, note_left_out, note_not_done, print_end, print_learners
         from tanlearn.comparison import compare as run
 
@@ -192,5 +192,5 @@ def compare(
 
 
 def _advice(path: str, is_complete: bool) -> str:
-    """Return the action for a results file."""
+    """Return the next step for the user of a results file."""
     return f"For tables and tests: tanlearn report {path}" if is_complete else "Repeat the command to continue."

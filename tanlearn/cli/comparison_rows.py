@@ -71,7 +71,7 @@ class ResultRows:
         return len(self.results) == len(self.datasets) * len(self.entries)
 
     def progress(self, state: Progress) -> None:
-        """Update the progress bar of a learner; the first learner also prints the table header."""
+        """Update the progress bar of a learner. For the first learner, also print the table header."""
         if self.current != (state.dataset, state.learner):
             self.close()
             self.current = state.dataset, state.learner
@@ -86,7 +86,7 @@ class ResultRows:
         self.draw(state.share)
 
     def add(self, cell: CellResult) -> None:
-        """Store a finished cell; the last cell of a learner replaces the progress bar by a row of results."""
+        """Store a finished cell. After the last cell of a learner, replace the progress bar with a row of results."""
         self.cells.append(cell)
         key = cell.dataset, cell.learner
         own = sorted((c for c in self.cells if (c.dataset, c.learner) == key), key=lambda c: c.key)
@@ -140,7 +140,7 @@ class ResultRows:
 
 
 def lowest(results: Sequence[MeanResult]) -> list[MeanResult]:
-    """Return the results with the lowest test error: several if they are equal, none if all learners failed."""
+    """Return the results with the lowest test error. Several may be equal. If all learners failed, return no result."""
     least = min((result.test_error for result in results if result.test_error is not None), default=None)
     return [result for result in results if result.test_error is not None and result.test_error == least]
 
@@ -186,7 +186,7 @@ def as_json(results: Sequence[MeanResult]) -> str:
 
 
 def as_csv(results: Sequence[MeanResult]) -> str:
-    """Return the results as comma-separated values with a header line; unavailable measures are empty."""
+    """Return the results as comma-separated values with a header line. Unavailable measures are empty."""
     lines = io.StringIO()
     writer = csv.DictWriter(lines, [field.name for field in fields(MeanResult)], lineterminator="\n")
     writer.writeheader()
@@ -197,7 +197,7 @@ def as_csv(results: Sequence[MeanResult]) -> str:
 def as_markdown(results: Sequence[MeanResult], best: dict[str, list[str]]) -> str:
     """Return the results as a Markdown table, followed by the reasons of failures.
 
-    Errors that are not significantly worse than the best one are in bold.
+    Errors that are not significantly worse than the lowest error are in bold.
     """
     are_several = len({result.dataset for result in results}) > 1
     rows = []
@@ -234,7 +234,7 @@ def print_end(rows: ResultRows, printed: str, n_threads: int) -> None:
 
 
 def _rivals(best: Sequence[str]) -> str:
-    """Return the learners that are not significantly worse than the first one, in a sentence."""
+    """Return a sentence that lists the learners that are not significantly worse than the first learner."""
     test = "(t-test of Nadeau and Bengio after Holm's correction, 5 %)"
     if len(best) > 1:
         return f" Not significantly worse: {', '.join(best[1:])} {test}."
@@ -242,7 +242,7 @@ def _rivals(best: Sequence[str]) -> str:
 
 
 def note_left_out(entries: Sequence[Learner], n_numbers: int) -> None:
-    """Print the default learners that are left out because of the table size."""
+    """Print which default learners are left out because of the table size."""
     left_out = [name for name in DEFAULT_LEARNERS if LEARNERS[name] not in entries]
     if left_out:
         note(

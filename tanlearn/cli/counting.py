@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["count_like", "counts", "merge"]
 
-#: Maximum number of rows in memory. Results do not depend on it.
+#: Maximum number of rows in memory. Results do not depend on this number.
 _CHUNK_ROWS = 200_000
 
 
@@ -125,7 +125,7 @@ def merge(
 
 
 def _check_options(table: str, like: str | None, summary: bool, single: bool, drop: list[str], text: list[str]) -> None:
-    """Raise an error for contradictory options, and for inputs that are not tables."""
+    """Raise an error for contradictory options, or for an input that is not a table."""
     if not is_table(table):
         raise ValueError(f"{table} must be a data file. Name a data file, or - for a pipe.")
     kind = kind_of_file(table, COUNTS, SUMMARY, MODEL)
@@ -156,7 +156,7 @@ def _kind_of(path: str, *kinds: Kind) -> Kind:
 def _summarize(
     file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, output: str
 ) -> tuple[int, int, Any, str]:
-    """Write the summary of a table; return the numbers of rows and columns, the classes, and a description."""
+    """Write the summary of a table. Return the numbers of rows and columns, the classes, and a description."""
     from tanlearn.estimators.row_sources import BatchSource
     from tanlearn.files.summaries import save_summary
     from tanlearn.sources.batches import open_batches
@@ -174,7 +174,7 @@ def _summarize(
 def _count(
     file: TableFile, target: str | None, drop: list[str], text: list[str], n_rows: int, like: str | None, pairs: bool
 ) -> tuple[int, TableCounts]:
-    """Count the rows of a table; return their number and the counts."""
+    """Count the rows of a table. Return the number of rows and the counts."""
     from tanlearn import TableCounts
 
     names = feature_columns(file, target, drop)
@@ -193,7 +193,7 @@ def count_like(
 ) -> tuple[int, TableCounts]:
     """Count the rows of a table with the columns of empty counts. Return the number of rows and the counts.
 
-    ``origin`` is the name of the file with these columns in messages.
+    Messages refer to the file with these columns as ``origin``.
     """
     from tanlearn import TableCounts
 
@@ -238,7 +238,7 @@ def _like(path: str, pairs: bool) -> TableCounts:
 
 
 class _UnknownValues:
-    """Numbers and examples of values outside the known categories, per column."""
+    """Number and examples of values outside the known categories, for each column."""
 
     def __init__(self, known: ModelColumns, encoder: TableEncoder) -> None:
         pairs = zip(known.names, encoder.categories_, strict=True)

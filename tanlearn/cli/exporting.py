@@ -1,4 +1,4 @@
-"""``tanlearn export-sql``, ``export-js`` and ``export-onnx``: models for other runtimes."""
+"""``tanlearn export-sql``, ``export-js`` and ``export-onnx``: export a model to other runtimes."""
 
 from enum import StrEnum
 from typing import Annotated

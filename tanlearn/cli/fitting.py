@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["fit"]
 
-#: Files above this size in bytes are read in chunks of this number of rows. Both are constants because the model
-#: depends on them.
+#: File size in bytes above which files are read in chunks, and number of rows per chunk. Both are constants, because
+#: the model depends on them.
 _LARGE, _CHUNK_ROWS = 2 * 2**30, 200_000
 
 
@@ -136,7 +136,7 @@ def fit(
 
 
 def _metadata(pairs: list[str]) -> dict[str, str] | None:
-    """Return ``--metadata`` as a dictionary, None if it is empty."""
+    """Return ``--metadata`` as a dictionary, or None if it is empty."""
     for pair in pairs:
         if not pair.partition("=")[0].strip() or "=" not in pair:
             raise ValueError(f"--metadata must be KEY=VALUE, such as author=Ada, got {pair!r}.")
@@ -175,7 +175,7 @@ def _learn(dataset: Dataset, learner: str | None, settings: list[str], seed: int
         check_folds(dataset.y, folds)
     entry = named_learner(learner, int(np.prod(dataset.X.shape)))
     name, model = _make(entry, settings, seed, TableEncoder(discrete_features=dataset.discrete_features))
-    # Names, because predict matches the columns of a file by name.
+    # Column names are set, because predict matches the columns of a file by name.
     X = dataset.X
     if not hasattr(X, "iloc"):
         X = require_pandas(f"fit {dataset.name}").DataFrame(X, columns=list(dataset.feature_names))
@@ -238,7 +238,7 @@ def _learn_counts(
     started = time.perf_counter()
     try:
         model.from_counts(table)
-    except (AttributeError, TypeError):  # it needs rows, or counts of another type
+    except (AttributeError, TypeError):  # the learner needs rows, or counts of another type
         able = [known.name for known in LEARNERS.values() if _learns_from(known.make(), table)]
         raise ValueError(
             f"{name} cannot be fitted to the counts in {path}. Use one of these learners: {', '.join(able)}."
@@ -249,7 +249,7 @@ def _learn_counts(
 
 
 def _learns_from(model: Any, table: TableCounts) -> bool:
-    """Return True if a model can be fitted to counts."""
+    """Return whether a model can be fitted to counts."""
     try:
         model.from_counts(table)
     except (AttributeError, TypeError, ValueError):
@@ -276,7 +276,7 @@ def _print_estimate(dataset: Dataset, name: str, model: Any, folds: int, seed: i
         return copied.set_params(**{name: alone[name] for name in alone if name in copied.get_params()})
 
     with progress_bar(f"{name}, estimate", folds) as draw, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the fit to all rows has given them
+        warnings.simplefilter("ignore", UserWarning)  # the fit to all rows has already issued them
         splits = folds if dataset.folds is None else None
         entry = Learner(name, "", "", factory)
         comparison = compare(

@@ -18,7 +18,7 @@ __all__ = ["check_column", "frame_of", "given_values", "note_unknown", "plain", 
 
 
 def given_values(file: ModelFile, words: Sequence[str], allowed: str = "FILE:NUMBER, a JSON object,") -> dict[str, Any]:
-    """Parse a JSON object, or words ``name=value``; ``allowed`` lists other accepted forms for messages."""
+    """Parse a JSON object, or words ``name=value``. In messages, ``allowed`` lists the other accepted forms."""
     pairs: list[tuple[str, Any]]
     if len(words) == 1 and words[0].lstrip().startswith("{"):
         try:
@@ -43,7 +43,7 @@ def given_values(file: ModelFile, words: Sequence[str], allowed: str = "FILE:NUM
 
 
 def check_column(file: ModelFile, name: str) -> None:
-    """Raise ValueError for a name that is not a column of the model."""
+    """Raise ValueError if a name is not a column of the model."""
     if name not in file.names:
         raise ValueError(
             f"the model has no column {name!r}.{nearest(name, file.names)} Its columns are: {listed(file.names)}."
@@ -51,7 +51,7 @@ def check_column(file: ModelFile, name: str) -> None:
 
 
 def frame_of(file: ModelFile, given: Mapping[str, Any]) -> Any:
-    """Return given values as a frame of one row, with the columns of the model. Columns without a value are missing."""
+    """Return a frame with one row of given values, in the columns of the model. All other values are missing."""
     import pandas as pd
 
     strings = {
@@ -63,7 +63,7 @@ def frame_of(file: ModelFile, given: Mapping[str, Any]) -> Any:
 
 
 def typed(text: str, is_text: bool) -> Any:
-    """Convert a word for a numeric column to a number or boolean, if it looks like one."""
+    """Convert a word to a number or boolean if it looks like one, unless the column contains text."""
     if is_text:
         return text or None
     if text.lower() in ("true", "false"):
@@ -77,7 +77,7 @@ def typed(text: str, is_text: bool) -> Any:
 
 
 def note_unknown(file: ModelFile, frame: Any) -> None:
-    """Print the values of a row that did not occur in training."""
+    """Print which values of a row did not occur in training."""
     for name, known in zip(file.names, file.classifier.encoder_.categories_, strict=True):
         value = plain(frame[name].iloc[0])
         if known is not None and value == value and value is not None and value not in known.tolist():
@@ -88,7 +88,7 @@ def note_unknown(file: ModelFile, frame: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to a JSON-compatible one."""
+    """Convert a value to a JSON-compatible value."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and value.is_integer():  # an integer, read as float because of missing values
         return int(value)

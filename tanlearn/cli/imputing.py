@@ -17,12 +17,12 @@ from tanlearn.sources.file_formats import OUTPUTS
 __all__ = ["impute"]
 
 
-#: Formats of dates in text, ISO 8601 first.
+#: Formats of dates in text. The first one is ISO 8601.
 _DATE_FORMATS = (
     *("%Y-%m-%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%m/%d/%Y", "%m-%d-%Y"),
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y", "%d-%b-%Y"),
 )
-#: Maximum number of dates that are compared with the formats.
+#: Maximum number of dates that are compared with each format.
 _MOST_DATES = 1000
 
 
@@ -93,7 +93,7 @@ def impute(
 
 
 def _completed(copy: Any, values: Any, filled: Any, is_date: bool, decimal: str | None) -> Any:
-    """Return a copied column with imputed values; ``decimal`` is the decimal mark of numbers in text, or None.
+    """Return a copied column with imputed values. ``decimal`` is the decimal mark of numbers in text, or None.
 
     ``values`` and ``filled`` are the column before and after the imputation, with dates as numbers of days.
     """
@@ -141,7 +141,7 @@ def _date_format(strings: Any, days: Any) -> str:
 
 
 def _as_text(value: Any, decimal: str) -> str | None:
-    """Return a value as text: a number with at most nine digits, None for a missing value."""
+    """Format a value as text, with at most nine digits for a number. A missing value is None."""
     if value is None or value != value:
         return None
     if isinstance(value, str | bool):

@@ -73,7 +73,7 @@ def explain(
 
 
 def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str, int]:
-    """Return the requested row as a frame of one row, the name of its source, and its number there."""
+    """Return the requested row as a frame with one row, the name of its source, and its number in the source."""
     found = re.fullmatch(r"(.+):(\d+)", words[0], re.DOTALL) if len(words) == 1 else None
     is_json = len(words) == 1 and words[0].lstrip().startswith("{")
     is_pair = words[0].partition("=")[0].strip() in file.names and "=" in words[0]  # such as time=12:30
@@ -98,7 +98,7 @@ def _row(file: ModelFile, words: list[str], reading: Reading) -> tuple[Any, str,
 
 
 def _explain_row(file: ModelFile, frame: Any, shown: Any, against: str | None) -> dict[str, Any]:
-    """Return the prediction and the contributions of the columns as a dictionary."""
+    """Return a dictionary with the prediction and the contributions of the columns."""
     classifier = file.classifier
     labels = [str(label) for label in classifier.classes_.tolist()]
     _refuse_impossible(file, classifier.explain(frame)[0])
@@ -155,7 +155,7 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
     rows.append(("(class frequencies)", "", _rounded(explanation["prior"])))
     most = max((abs(share) for *_, share in rows if math.isfinite(share)), default=0) or 1
     for name, value, share in rows:
-        bar = ("+" if share > 0 else "-") * round(20 * min(abs(share) / most, 1))  # infinite ones have the full length
+        bar = ("+" if share > 0 else "-") * round(20 * min(abs(share) / most, 1))  # full length if infinite
         cell = "(missing)" if value is None else str(value)
         table.add_row(Text(str(name)), Text(cell), f"{share:+.2f}", Text(bar, style="green" if share > 0 else "red"))
     table.add_row("sum", "", f"{_rounded(explanation['total']):+.2f}", "")
@@ -215,7 +215,7 @@ def _print_model(file: ModelFile) -> None:
 
 
 def _metadata_lines(metadata: dict[str, Any] | None) -> dict[str, str]:
-    """Return the metadata of a model as lines by their titles; empty if there are none."""
+    """Return the metadata of a model as a dictionary from titles to lines, which is empty without metadata."""
     if metadata is None:
         return {}
     rows = "an unknown number of rows" if metadata["rows"] is None else f"{metadata['rows']:,} rows"

@@ -1,4 +1,4 @@
-"""Rows without a class for commands that model the joint distribution of all columns."""
+"""Rows without classes, for commands that model the joint distribution of all columns."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ def fit_rows(
     used: Sequence[str],
     reading: Reading,
 ) -> tuple[Any, list[str]]:
-    """Fit an estimator without classes, and return the rows of a table and the names of their columns of dates.
+    """Fit an estimator without classes. Return the rows of a table, and the names of the columns that contain dates.
 
-    The estimator is fitted to the rows of the file ``train``, or of the table. ``drop`` names columns that are left
-    out, and ``used`` other columns of the table that need no note.
+    The estimator is fitted to the rows of the file ``train`` or, without such a file, to the rows of the table.
+    ``drop`` names columns that are left out, and ``used`` names other columns of the table for which no note is
+    printed.
     """
     if train is None:
         X, dates = _features(table, drop)
@@ -53,7 +54,7 @@ def fit_rows(
 
 
 def check_train(train: str | None, table: str) -> None:
-    """Raise an error for a table of training rows that does not exist or is the same pipe."""
+    """Raise an error if the table of training rows does not exist, or if both tables are standard input."""
     if train is not None:
         if train == table == "-":
             raise ValueError("only one of TABLE and --train can be standard input. Name a file for the other.")
@@ -61,7 +62,7 @@ def check_train(train: str | None, table: str) -> None:
 
 
 def _features(table: TableFile, drop: Sequence[str]) -> tuple[Any, list[str]]:
-    """Read the columns of a table that are not dropped, with notes about them, and the names of columns of dates."""
+    """Read the columns that are not dropped, and print notes about them. Also return the names of date columns."""
     dropped = named_columns(drop, table)
     names = [name for name in table.columns if name not in dropped]
     if not names:

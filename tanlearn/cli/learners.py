@@ -1,4 +1,4 @@
-"""Selection of learners by name or table size, with settings by the user."""
+"""Selection of learners by name or table size, with settings from the user."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ __all__ = ["DEFAULT_LEARNERS", "change", "default_learner", "default_learners", 
 
 #: Default learners of ``compare``, fast ones first.
 DEFAULT_LEARNERS = ("NB ML", "TAN-CMI ML", "BayesForest", "Term-TAN", "BayesEnsemble", "TAN Order-free HYB")
-#: Default learners of ``fit``, by increasing accuracy. The last one that the table size allows is used.
+#: Default learners of ``fit``, in order of increasing accuracy. The last learner that the table size allows is used.
 _FIT_LEARNERS = ("TAN-CMI ML", "BayesForest", "BayesEnsemble")
-#: Maximum table size (rows times columns) at which a learner is a default, by its cost. On adult, with 684,000 numbers
-#: and missing values, a fold takes 0.03 s of processor time for TAN-CMI ML, and 10 s for TAN Order-free HYB.
+#: Maximum table size (rows times columns) at which a learner is a default, depending on its cost. On adult, with
+#: 684,000 values, some of them missing, a fold takes 0.03 s of processor time for TAN-CMI ML, and 10 s for TAN
+#: Order-free HYB.
 _MOST_NUMBERS = {2: 10_000_000, 3: 1_000_000, 4: 1_000_000}
 
 #: Remedies for parameters of monotone columns, for learners without these parameters.
@@ -35,7 +36,7 @@ _MONOTONE = {
 
 
 def find_learners(options: Sequence[str], n_numbers: int) -> list[Learner]:
-    """Return the learners named in options, each once and fast ones first; by default, the default learners."""
+    """Return the learners that are named in options, without duplicates, fast ones first, or the default learners."""
     from tanlearn.baselines import LEARNERS, find_learner
 
     names = [name for option in options for name in map(str.strip, option.split(",")) if name]
@@ -83,7 +84,7 @@ def change(estimator: Any, settings: Sequence[str]) -> Any:
         name, value = name.strip(), _value(text.strip())
         try:
             estimator.set_params(**{name: value})
-        except (AttributeError, ValueError) as error:  # a value without parameters, or one without this parameter
+        except (AttributeError, ValueError) as error:  # the value has no parameters, or no such parameter
             known = estimator.get_params(deep=True)
             hint = _nested(name, [*known, *_of_default_parts(estimator, name, value)])
             hint = hint or _MONOTONE.get(name, "") or nearest(name, known)
@@ -95,7 +96,7 @@ def change(estimator: Any, settings: Sequence[str]) -> Any:
 
 
 def _of_default_parts(estimator: Any, name: str, value: Any) -> list[str]:
-    """Return parameters of components that are None by default, such as ``forest__n_estimators`` of an ensemble."""
+    """Set parameters of components that are None by default, such as ``forest__n_estimators`` of an ensemble."""
     from sklearn.base import clone
 
     found = []
@@ -143,7 +144,7 @@ def _evaluated(tree: ast.expr, text: str) -> Any:
 
 
 def _class(name: str) -> Any:
-    """Return a public class with parameters by its name, or None."""
+    """Return the public class with a given name if it has parameters, or None."""
     from tanlearn import baselines
 
     for package in (tanlearn, baselines):

@@ -1,4 +1,4 @@
-"""Notes, errors of one line on stderr, and exit codes."""
+"""Notes and one-line errors on stderr, and exit codes."""
 
 import os
 import re
@@ -16,10 +16,10 @@ __all__ = ["INTERRUPTED", "for_shells", "listed", "nearest", "note", "plain_erro
 #: Exit codes, as in shells: invalid input or options, and Ctrl-C.
 _REFUSED, INTERRUPTED = 2, 130
 
-#: Minimum length of the words before the first number or name for identifying the kind of a warning.
+#: Minimum length of the text before the first number or name in a warning that identifies the kind of the warning.
 _SHORTEST_SUBJECT = 12
 
-#: Advice in warnings that applies to Python, and the same advice for the command line.
+#: Advice for Python in warnings, and the corresponding advice for the command line.
 _ADVICE = {
     r"Drop such a column if it is noise; cast it to str, or name it in discrete_features of TableEncoder.*": (
         "--drop leaves such a column out."
@@ -46,14 +46,14 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
 
     def show(message: Warning | str, category: Any, *_: Any, **__: Any) -> None:
         kind = category, _subject(str(message))
-        if kind not in printed:  # folds repeat the warning with other numbers and names
+        if kind not in printed:  # in other folds, the warning is repeated with other numbers and names
             printed.add(kind)
             note(f"note: {for_shells(str(message))}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.filterwarnings("always", "deprecated in", FutureWarning)  # of this library, not of pandas
+        warnings.filterwarnings("always", "deprecated in", FutureWarning)  # only of this library, not of pandas
         warnings.simplefilter("ignore", ColumnKindWarning)  # replaced by notes that name the options
         warnings.showwarning = show
         try:
@@ -71,7 +71,7 @@ def plain_errors(unfinished: Callable[[], str] = lambda: "nothing was written") 
 
 
 def for_shells(message: str) -> str:
-    """Replace advice about Python by advice about the command line."""
+    """Replace advice for Python with advice for the command line."""
     for in_python, in_shells in _ADVICE.items():
         message = re.sub(in_python, in_shells, message)
     return message
@@ -102,7 +102,7 @@ def nearest(name: str, known: Any) -> str:
 
 
 def listed(names: Sequence[str], most: int = 30, *, are_quoted: bool = False) -> str:
-    """Return the first names as a comma-separated list, with the number of further names."""
+    """Return the first names as a comma-separated list, with the number of remaining names."""
     most = most + 1 if len(names) == most + 1 else most  # "and 1 more" is as long as a name
     rest = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(name if are_quoted else quoted(name) for name in names[:most]) + rest

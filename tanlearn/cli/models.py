@@ -1,4 +1,4 @@
-"""Model files, and conversion of rows to the columns and types of a model."""
+"""Reading of model files, and conversion of rows to the columns and types of a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ModelColumns:
     """Names and types of the columns in a model, counts or summary file."""
 
     def __init__(self, path: str, names: Sequence[str], encoder: TableEncoder) -> None:
-        self.path, self.names = path, list(names)  # path for messages
+        self.path, self.names = path, list(names)  # the path is used in messages
         categories = encoder.categories_
         is_text = [known is not None and any(isinstance(one, str) for one in known.tolist()) for known in categories]
         self.string_columns = [name for name, text in zip(self.names, is_text, strict=True) if text]
@@ -44,7 +44,7 @@ class ModelColumns:
         ]
 
     def columns_of(self, table: TableFile, used: Sequence[str] = (), *, fill_missing: bool | None = None) -> list[str]:
-        """Return the columns of the file that are in a table, and print notes about all other columns."""
+        """Return the columns of the file that a table contains, and print notes about all other columns."""
         absent = [name for name in self.names if name not in table.columns]
         if absent and fill_missing and len(absent) < len(self.names):
             note(f"columns that {table.name} does not have, treated as missing in every row: {listed(absent)}.")
@@ -66,7 +66,7 @@ class ModelColumns:
     def prepare(self, frame: Any, name: str, first_row: Any = 1) -> Any:
         """Convert rows to the types of the training table: dates to days since 1970, and text to numbers.
 
-        ``first_row`` is the number of the first row, or the numbers of all rows, of shape (n_samples,).
+        ``first_row`` is the number of the first row, or an array (n_samples,) with the numbers of all rows.
         """
         import pandas as pd
 

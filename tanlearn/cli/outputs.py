@@ -1,4 +1,4 @@
-"""Output files: checked before the work begins, and written atomically."""
+"""Output files, which are checked before the work begins and written atomically."""
 
 import io
 import os
@@ -62,7 +62,7 @@ def _status(source: str | None) -> os.stat_result | None:
 
 
 def output_format(output: str, *inputs: str) -> str:
-    """Return the name of the format of the output table, after checking the output."""
+    """Check the output, and return the name of the format of the output table."""
     if output == "-":
         if sys.stdout is None:
             raise ValueError("standard output is closed. Name a file with --output.")
@@ -77,9 +77,9 @@ def output_format(output: str, *inputs: str) -> str:
 
 
 def write_table(parts: Sequence[Any], output: str, name: str, *, has_index: bool, copied: Sequence[str] = ()) -> None:
-    """Concatenate the parts, and write them as a table in the named format.
+    """Concatenate frames, and write them as a table in the named format.
 
-    Number-like strings in ``copied`` become numbers in binary formats.
+    In binary formats, number-like strings in the columns ``copied`` are converted to numbers.
     """
     import pandas as pd
 
@@ -100,7 +100,7 @@ def write_table(parts: Sequence[Any], output: str, name: str, *, has_index: bool
         write_file(output, content, _FILE)
 
 
-#: Functions that write a frame, with or without its index, by the format of binary files.
+#: Function for each binary format that writes a frame, with or without its index.
 _WRITERS: dict[str, Callable[[Any, io.BytesIO, bool], Any]] = {
     "parquet": lambda frame, buffer, has_index: frame.to_parquet(buffer),
     "feather": lambda frame, buffer, has_index: (frame.reset_index() if has_index else frame).to_feather(buffer),

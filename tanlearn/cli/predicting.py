@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["predict"]
 
-#: Number of rows that are read and predicted at once.
+#: Number of rows that are read and predicted together.
 _CHUNK_ROWS = 100_000
 
 
@@ -65,7 +65,7 @@ def predict(
             impossible: dict[int, None] = {}
             with progress_bar(f"predicting {table.name}") as draw:
                 frames = table.batches(_CHUNK_ROWS, columns, string_columns=strings)
-                # Read separately: the output repeats the text of values that the classifier needs as numbers.
+                # Copied columns are read separately, as text, because the classifier needs their values as numbers.
                 copies = table.batches(_CHUNK_ROWS, kept, string_columns=copied) if kept else repeat(None)
                 for frame, copy in zip(frames, copies, strict=False):
                     rows = file.prepare(frame, table.name, n_done + 1).reindex(columns=file.names)
@@ -92,7 +92,7 @@ def predict(
 
 @contextmanager
 def _collected(impossible: dict[int, None], first_row: int) -> Iterator[None]:
-    """Collect the numbers of rows of probability zero, instead of a warning per chunk."""
+    """Collect the numbers of rows with probability zero, instead of printing a warning per chunk."""
     from tanlearn.estimators.impossible_rows import ImpossibleRowsWarning
 
     shown = warnings.showwarning
@@ -109,7 +109,7 @@ def _collected(impossible: dict[int, None], first_row: int) -> Iterator[None]:
 
 
 def _predictions(classifier: Any, rows: Any, kept: Any, proba: bool) -> Any:
-    """Return the predictions of some rows, after the copied columns."""
+    """Return a frame with the copied columns, followed by the predictions."""
     with warnings.catch_warnings():
         # check_rows reports this once for all rows.
         warnings.filterwarnings("ignore", "no value in .* was seen in fit", UserWarning)

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["private_counts"]
 
-#: Maximum number of rows in memory. Results do not depend on it.
+#: Maximum number of rows in memory. Results do not depend on this number.
 _CHUNK_ROWS = 200_000
-#: Keys of the file of declared columns.
+#: Keys of the JSON file that declares columns.
 _KEYS = ("classes", "columns", "categorical")
 
 

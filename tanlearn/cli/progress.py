@@ -1,4 +1,4 @@
-"""Progress bars on stderr, shown only on a terminal."""
+"""Progress bars on stderr, which are shown only on a terminal."""
 
 import functools
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ __all__ = ["progress_bar"]
 
 @functools.cache
 def _note_compilation() -> None:
-    """Write one line about the compilation of kernels, once per process."""
+    """Write a line that kernels are being compiled, once per process."""
     from tanlearn._compilation import write_compilation_note
 
     write_compilation_note()
@@ -66,7 +66,7 @@ def progress_bar(title: str, n_folds: int = 1, *, line: bool = False) -> Iterato
         console.print(f"{title} ...", markup=False, highlight=False, soft_wrap=True)
     bar = Progress(*columns, console=console, transient=True, disable=not console.is_terminal, redirect_stdout=False)
     with bar as bars, on_first_compilation(_note_compilation):
-        # On the first run, Numba compiles for some seconds; meanwhile, a bar without a total pulses.
+        # On the first run, Numba compiles for several seconds. Meanwhile, the bar has no total and pulses.
         task = bars.add_task(title.replace("[", "\\["), total=None)
 
         def draw(share: float | None, note: str = "", line: str = "") -> None:

@@ -47,7 +47,7 @@ class Decimal(StrEnum):
 
 
 def _as_separator(separator: str | None) -> str | None:
-    """Return the separator character; the word "tab" stands for the tab character."""
+    """Return the separator character. The word "tab" represents the tab character."""
     found = {"tab": "\t", "\\t": "\t"}.get(separator or "", separator)
     if found is not None and (len(found) != 1 or found in '"\r\n'):
         raise typer.BadParameter("it must be one character, or tab.")
@@ -126,7 +126,7 @@ class Reading:
         return Notation(str(self.decimal), self.thousands, tuple(self.symbol), dates, tuple(self.missing))
 
     def as_fitted(self, notation: Notation | None) -> "Reading":
-        """Return the options with the notation of the training table, unless the user sets a notation."""
+        """Return the options with the notation of the training table, unless the user has set a notation."""
         if notation is None or self.notation != Notation():
             return self
         note(f"read with the options of fit: {_in_words(notation)}.")
@@ -153,7 +153,7 @@ def _in_words(notation: Notation) -> str:
 
 
 def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Replace the parameter ``reading`` of a command by the options of :class:`Reading`."""
+    """Replace the parameter ``reading`` of a command with the options of :class:`Reading`."""
     types = get_type_hints(Reading, include_extras=True)
     options = [
         inspect.Parameter(

@@ -1,4 +1,4 @@
-"""``tanlearn report``: tables and tests of the results of a comparison."""
+"""``tanlearn report``: print tables and tests for the results of a comparison."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["report"]
 
-#: Values of ``--measure``, listed here so that --help does not wait for the import of the learners.
+#: Values of ``--measure``, listed here so that --help need not wait for the import of the learners.
 MEASURE_NAMES = ("error", "log-loss", "brier", "auc", "fit-seconds", "predict-seconds", "n-parameters")
 
 
@@ -28,7 +28,7 @@ class ReportFormat(StrEnum):
 
 
 def _find_measure(name: str) -> str:
-    """Return the name of a measure in Python; hyphens and underscores are accepted."""
+    """Return the name of a measure in Python. Hyphens and underscores are accepted."""
     found = name.replace("_", "-")
     if found not in MEASURE_NAMES:
         raise typer.BadParameter(
@@ -87,7 +87,7 @@ def report(
             check_exists(path)
         if picture is not None:
             _check_picture(picture, results)
-        # Imported here so that --help and errors in paths do not wait for the import of the learners.
+        # Imported here, so that --help and errors in paths need not wait for the import of the learners.
         from tanlearn.comparison import Comparison
 
         found = Comparison.load(results[0])
@@ -111,7 +111,7 @@ def report(
 
 
 def _check_picture(path: str, results: list[str]) -> None:
-    """Raise an error before any table is printed if the picture cannot be written."""
+    """Raise an error if the picture cannot be written, before any table is printed."""
     check_output(path, *results)
     try:
         from matplotlib.backend_bases import FigureCanvasBase
@@ -125,7 +125,7 @@ def _check_picture(path: str, results: list[str]) -> None:
 
 
 def _without(comparison: "Comparison", options: list[str]) -> "Comparison":
-    """Return a comparison without the learners named in options."""
+    """Return a comparison without the learners that are named in options."""
     known = comparison.learners
     names = [name for text in options for name in ([text] if text in known else map(str.strip, text.split(",")))]
     for name in names:

@@ -1,4 +1,4 @@
-"""Input tables with classes: files, standard input, or named data sets."""
+"""Input tables with classes, from files, standard input or named data sets."""
 
 import re
 from collections.abc import Sequence
@@ -43,17 +43,17 @@ JobsOption: TypeAlias = Annotated[int, typer.Option(help="Threads; -1 uses all p
 DropOption: TypeAlias = Annotated[
     list[str], typer.Option("--drop", help="Columns to leave out, comma-separated or repeated.")
 ]
-#: Separates a table from its column in ``--drop``.
+#: Separator between a table and its column in ``--drop``.
 _OF_TABLE = ":"
 
 
 def is_table(source: str) -> bool:
-    """Return True for a table in a file, False for a named data set or an archive of arrays."""
+    """Return True for a table in a file, and False for a named data set or an archive of arrays."""
     return source not in BUNDLED and not source.startswith("openml:") and not _is_archive(source)
 
 
 def check_source(source: str) -> None:
-    """Raise an error if a file does not exist; other sources are names of data sets."""
+    """Raise an error if a file does not exist. Other sources are names of data sets."""
     if is_table(source) or _is_archive(source):
         check_exists(source, BUNDLED)
 
@@ -76,10 +76,10 @@ def read_dataset(source: str, target: str | None, drop: Sequence[str], reading: 
 def read_datasets(
     sources: Sequence[str], targets: Sequence[str], drop: Sequence[str], reading: Reading
 ) -> list[Dataset]:
-    """Read several data sets into memory; by default, the last column contains the classes.
+    """Read several data sets into memory. By default, the last column contains the classes.
 
-    ``targets`` contains one name for all tables, or one name per table; names may be comma-separated. Each dropped
-    column must be in at least one table. If it is written as table:column, it is left out of this table only.
+    ``targets`` contains one name for all tables, or one name per table. Names may be comma-separated. Each dropped
+    column must be in at least one table. A column that is written as table:column is dropped only from this table.
     """
     if len(targets) not in (0, 1, len(sources)):
         raise ValueError(
@@ -113,7 +113,7 @@ def read_datasets(
                     f"set --target."
                 )
             dataset = dataset_of(table, target, names)
-            is_shared = stems.count(stems[number]) > 1  # such as a/train.csv and b/train.csv
+            is_shared = stems.count(stems[number]) > 1  # as for a/train.csv and b/train.csv
             found.append(replace(dataset, name=source) if is_shared else dataset)
     if len(sources) > 1:
         for option in drop:
@@ -127,14 +127,14 @@ def read_datasets(
 
 
 def _column(name: str, table: TableFile) -> str:
-    """Return the column of a name in ``--drop``, without the table before a colon if it is this table."""
+    """Return the column that is named in ``--drop``. A prefix with this table and a colon is removed."""
     of_table, colon, column = name.partition(_OF_TABLE)
     is_own = colon and of_table in (table.name, Path(table.name).stem)
     return column if is_own and name not in table.columns else name
 
 
 def _split(options: Sequence[str], table: TableFile) -> list[str]:
-    """Return the columns named in options, which may not exist."""
+    """Return the columns that are named in options. They may not exist."""
     return [name for text in options for name in ([text] if text in table.columns else map(str.strip, text.split(",")))]
 
 
@@ -151,7 +151,7 @@ def dataset_of(table: TableFile, target: str | None, drop: Sequence[str]) -> Dat
 
 
 def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -> list[str]:
-    """Return the feature columns: all except the target and the dropped columns."""
+    """Return the feature columns, which are all columns except the target and the dropped columns."""
     if target is None:
         raise ValueError(
             f"{table.name}: --target must name the column with the classes. The columns are: {listed(table.columns)}."
@@ -165,7 +165,7 @@ def feature_columns(table: TableFile, target: str | None, drop: Sequence[str]) -
 
 
 def named_columns(options: Sequence[str], table: TableFile) -> list[str]:
-    """Return the columns named in options, after checking that they exist."""
+    """Check that the columns that are named in options exist, and return them."""
     names = _split(options, table)
     for name in names:
         if name not in table.columns:
@@ -177,7 +177,7 @@ def named_columns(options: Sequence[str], table: TableFile) -> list[str]:
 
 
 def _hint(table: TableFile) -> str:
-    """Return a hint at the layout options if the first row does not look like a header."""
+    """Return a hint about layout options if the first row does not look like a header."""
     is_text = table.is_text and table.layout.has_header
     if is_text and any(re.fullmatch(r"[-+]?\d+(?:[.,]\d+)?", name) for name in table.columns):
         return (
@@ -189,9 +189,9 @@ def _hint(table: TableFile) -> str:
 
 
 def check_classes(classes: Sequence[Any], n_missing: int, n_samples: int, target: str, name: str) -> None:
-    """Raise an error for fewer than two classes, and print the number of rows without a class."""
+    """Raise an error if there are fewer than two classes, and print the number of rows without a class."""
     if len(classes) < 2:
-        found = f"one value only, {classes[0]!r}" if len(classes) else "no value"
+        found = f"only one value, {classes[0]!r}," if len(classes) else "no value"
         raise ValueError(
             f"{name}: the target {target!r} must have at least two classes, but has {found} in "
             f"{n_missing + n_samples:,} rows."

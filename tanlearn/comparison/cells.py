@@ -44,7 +44,7 @@ class RunSettings:
 
     @property
     def is_over(self) -> bool:
-        """Whether the deadline has passed."""
+        """True if the deadline has passed."""
         return time.time() >= self.deadline
 
     def make(self, learner: Learner, dataset: Dataset, seed: int, *, is_short: bool = False) -> Any:

@@ -72,8 +72,10 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, set only if ``X`` had column names.
 
-    Notes ----- If c is the latent class, x_p(j) the parent of column x_j, and w_j the width of the interval that
-    contains the number x_j, the density is::
+    Notes
+    -----
+    If c is the latent class, x_p(j) the parent of column x_j, and w_j the width of the interval that contains the
+    number x_j, the density is::
 
         log p(x) = log sum_c p(c) prod_j p(x_j | x_p(j), c)  -  sum_numeric log w_j
 
@@ -345,7 +347,9 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
     def conditional(self, feature: Any, given: Mapping[Any, Any] | None = None) -> dict[Any, float]:
         """Return the probabilities of the values of one or several columns, given values of other columns.
 
-        Parameters ---------- feature : str, int, or list of str and int
+        Parameters
+        ----------
+        feature : str, int, or list of str and int
             Name or number of the column. For a list of columns, their joint distribution is returned.
         given : dict, optional
             Dictionary from names or numbers of other columns to their values. All columns without a value are

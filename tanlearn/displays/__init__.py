@@ -1,7 +1,7 @@
-"""Plots of classifiers, similar to scikit-learn's displays.
+"""Plots of classifiers and their results, similar to scikit-learn's displays.
 
-A display computes the plotted values once. Its method ``plot(ax=None)`` can be called any number of times, and sets
-``ax_`` and ``figure_``. Displays need Matplotlib: ``pip install "tanlearn[plot]"``.
+A display computes the plotted values once. Its method ``plot(ax=None)`` can be called any number of times. The method
+sets the attributes ``ax_`` and ``figure_``. Displays need Matplotlib: ``pip install "tanlearn[plot]"``.
 """
 
 from tanlearn.displays.acquisition import AcquisitionCurveDisplay

@@ -1,4 +1,4 @@
-"""Plot of held-out errors over the number or the cost of observed features."""
+"""Plot of held-out errors against the number or the cost of observed features."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 
 class AcquisitionCurveDisplay:
-    """Plot of held-out errors over the number of observed features, or over their mean cost.
+    """Plot of held-out errors against the number of observed features, or against their mean cost.
 
     Parameters
     ----------
@@ -26,8 +26,8 @@ class AcquisitionCurveDisplay:
     Attributes
     ----------
     lines_ : dict of str to matplotlib.lines.Line2D
-        Curves of the last plot, with the keys "adaptive", "fixed" and "random", and the line for all features, with the
-        key "all".
+        Lines of the last plot: the curves with the keys "adaptive", "fixed" and "random", and the horizontal line for
+        all features with the key "all".
     ax_ : matplotlib.axes.Axes
         Axes of the last plot.
     figure_ : matplotlib.figure.Figure
@@ -81,7 +81,7 @@ class AcquisitionCurveDisplay:
         ax : matplotlib.axes.Axes, optional
             Axes to plot on. By default, a new figure is created.
         **options : dict
-            Further arguments of ``acquisition_curve``, such as ``costs`` and ``n_features``.
+            Additional arguments of ``acquisition_curve``, such as ``costs`` and ``n_features``.
 
         Returns
         -------
@@ -104,7 +104,7 @@ class AcquisitionCurveDisplay:
         return cls(estimator.acquisition_curve(X, y, **options)).plot(ax, x=x, measure=measure)
 
     def plot(self, ax: Any = None, *, x: str = "features", measure: str = "error") -> AcquisitionCurveDisplay:
-        """Plot one curve per order, and a line for all features.
+        """Plot one curve per order, and a horizontal line for all features.
 
         Parameters
         ----------

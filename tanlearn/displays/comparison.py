@@ -1,4 +1,4 @@
-"""Plots of a comparison of learners over data sets: critical differences of ranks, and paired errors."""
+"""Plots for comparisons of learners over data sets: critical differences of ranks, and paired errors."""
 
 from __future__ import annotations
 
@@ -18,54 +18,57 @@ _BLUE, _ORANGE, _GREY = "#0072b2", "#d55e00", "#666666"
 _DIAGRAM = "a critical difference diagram"
 #: Smaller p-values are written as "< 0.001".
 _SMALLEST_P = 0.001
-#: Number of data sets to name, those with the largest differences.
+#: Number of data sets that are named. These are the data sets with the largest differences.
 _N_NAMED = 4
-#: Minimum range of mean ranks over the width, because equal ranks would have no range.
+#: Minimum range of mean ranks on the horizontal axis, because the range of equal ranks is 0.
 _LEAST_SPREAD = 0.1
 #: Distance of a name from its point, in typographic points.
 _OFFSET = 6
-#: Directions from a point below the diagonal to its name, by preference. They are mirrored above the diagonal.
+#: Directions from a point below the diagonal to its name, in order of preference. Above the diagonal, they are
+#: mirrored.
 _DIRECTIONS = ((1, 0), (1, -1), (0, -1), (1, 1), (-1, -1), (0, 1), (-1, 0), (-1, 1))
-#: Horizontal and vertical alignment of a name to the left of and below (-1), at (0), and to the right and above (1).
+#: Horizontal and vertical alignment of a name that is to the left of or below its point (-1), centered (0), or to the
+#: right of or above it (1).
 _ALIGNMENTS = {-1: ("right", "top"), 0: ("center", "center"), 1: ("left", "bottom")}
-#: Characters in a line of the label of an axis.
+#: Maximum number of characters per line in the label of an axis.
 _LABEL_WIDTH = 28
-#: Characters in a line of a caption.
+#: Maximum number of characters per line in a caption.
 _CAPTION_WIDTH = 40
 
 
 class CriticalDifferenceDisplay:
-    """Critical difference diagram: mean ranks of learners, with bars between those that do not differ significantly.
+    """Critical difference diagram: mean ranks of learners, with bars between learners without significant differences.
 
-    Learners are ranked by their error on each data set, from 1 for the lowest one. Equal errors share their mean rank.
+    On each data set, learners are ranked by their error. The lowest error has rank 1, and learners with equal errors
+    share their mean rank.
 
     Parameters
     ----------
     errors : Comparison, dict of str to array-like of shape (n_datasets,), dict of str to dict, or pandas.DataFrame
-        Errors of each learner (at least 3) on the same data sets (at least 2). Any measure whose smaller values are
-        better can be used. Arrays must have the same order of data sets; inner dicts have the names of data sets as
-        keys. For an object without ``items``, such as a :class:`~tanlearn.comparison.Comparison`, its method
-        :meth:`~tanlearn.comparison.Comparison.errors` is used, which leaves out data sets that are not complete for
+        Errors of each learner (at least 3) on the same data sets (at least 2). Any measure can be used if smaller
+        values are better. Arrays must contain the data sets in the same order; inner dicts have the names of data sets
+        as keys. If the object has no ``items``, such as a :class:`~tanlearn.comparison.Comparison`, its method
+        :meth:`~tanlearn.comparison.Comparison.errors` is called, which leaves out data sets that are not complete for
         every learner.
     alpha : float, default=0.05
         Significance level, between 0 and 1.
     p_values : array-like of shape (n_learners, n_learners), optional
-        Symmetric p-values of your own test, in the order of ``errors``. They must be adjusted for multiple comparisons,
-        for example p-values of Wilcoxon's signed-rank test with Holm's correction. The default is the p-values of
-        Nemenyi's test.
+        Symmetric matrix of p-values from your own test, in the order of ``errors``. They must be adjusted for multiple
+        comparisons, for example p-values of Wilcoxon's signed-rank test with Holm's correction. By default, Nemenyi's
+        test is used.
 
     Attributes
     ----------
     mean_ranks_ : dict of str to float
-        Mean rank of each learner, best first.
+        Mean rank of each learner, starting with the best learner.
     p_values_ : ndarray of shape (n_learners, n_learners)
         p-values of all pairs, in the order of ``errors``.
     friedman_p_value_ : float
-        p-value of Friedman's test that all learners have equal ranks, with the correction of Iman and Davenport, as
-        in :meth:`~tanlearn.comparison.Comparison.ranks`. If it is above ``alpha``, Nemenyi's test is omitted, and one
-        bar joins all learners.
+        p-value of Friedman's test for the hypothesis that all learners have equal ranks, with the correction of Iman
+        and Davenport, as in :meth:`~tanlearn.comparison.Comparison.ranks`. If it is above ``alpha``, Nemenyi's test is
+        omitted, and one bar joins all learners.
     critical_difference_ : float
-        Difference of mean ranks that is significant at level ``alpha`` by Nemenyi's test.
+        Smallest difference of mean ranks that is significant at level ``alpha`` in Nemenyi's test.
     ax_ : matplotlib.axes.Axes
         Axes of the last plot.
     figure_ : matplotlib.figure.Figure
@@ -75,7 +78,7 @@ class CriticalDifferenceDisplay:
     ------
     ValueError
         If there are too few learners or data sets, lengths differ, an error is not a finite number, or ``alpha`` or
-        ``p_values`` are invalid.
+        ``p_values`` is invalid.
     ImportError
         If scikit-posthocs is not installed.
 
@@ -113,7 +116,7 @@ class CriticalDifferenceDisplay:
         order = np.argsort(means, kind="stable")
         self.mean_ranks_ = {self.names[k]: float(means[k]) for k in order}
         _, p_value = friedman_test(self.errors)
-        self.friedman_p_value_ = 1.0 if np.isnan(p_value) else p_value  # all learners are equal
+        self.friedman_p_value_ = 1.0 if np.isnan(p_value) else p_value  # NaN if all learners are equal
         self.critical_difference_ = critical_difference(n_datasets, n_learners, alpha)
         if p_values is None:
             self.p_values_ = nemenyi_test(self.errors)
@@ -167,7 +170,7 @@ class CriticalDifferenceDisplay:
         return self
 
     def _tests_pairs(self) -> bool:
-        """Return whether pairs are tested: Nemenyi's test requires a significant result of Friedman's test."""
+        """Return whether pairs are tested. Nemenyi's test requires a significant result of Friedman's test."""
         return self.p_values is not None or self.friedman_p_value_ <= self.alpha
 
     def _note(self) -> str:
@@ -180,7 +183,7 @@ class CriticalDifferenceDisplay:
         return f"bars: no significant difference at level {self.alpha:g}\n{nemenyi}\n{self._friedman()}"
 
     def _friedman(self) -> str:
-        """Return Friedman's test in the words of the report of a comparison."""
+        """Describe the result of Friedman's test in the same words as the report of a comparison."""
         p = self.friedman_p_value_
         return "Friedman test (Iman and Davenport): " + (f"p = {p:.3f}" if p >= _SMALLEST_P else f"p < {_SMALLEST_P}")
 
@@ -188,27 +191,27 @@ class CriticalDifferenceDisplay:
 class PairedErrorsDisplay:
     """Scatter plot of the errors of two learners, one point per data set.
 
-    Points below the diagonal are data sets on which the second learner has the lower error.
+    A point below the diagonal is a data set on which the second learner has the lower error.
 
     Parameters
     ----------
     errors : Comparison, dict of str to array-like of shape (n_datasets,), dict of str to dict, or pandas.DataFrame
-        Errors of two learners on the same data sets. The first is drawn on the horizontal axis. Any measure whose
-        smaller values are better can be used. Arrays must have the same order of data sets; inner dicts have the names
-        of data sets as keys. An object without ``items``, such as a :class:`~tanlearn.comparison.Comparison` of two
-        learners, is also accepted. If it has more than two learners, select two with its
+        Errors of two learners on the same data sets. The first learner is on the horizontal axis. Any measure can be
+        used if smaller values are better. Arrays must contain the data sets in the same order; inner dicts have the
+        names of data sets as keys. An object without ``items``, such as a :class:`~tanlearn.comparison.Comparison` of
+        two learners, is also accepted. If a comparison has more than two learners, select two with its method
         :meth:`~tanlearn.comparison.Comparison.errors`.
     datasets : sequence of str, optional
-        Names of the data sets. The default is the keys of inner dicts, or the index of a DataFrame if it is not a
-        default index. The four data sets with the largest differences are named in the plot, if there is space between
-        the points.
+        Names of the data sets. By default, they are the keys of inner dicts, or the index of a DataFrame unless it is
+        the default index. The four data sets with the largest differences are named in the plot if there is space
+        between the points.
     measure : str, default="error [%]"
         Name of the measure for the labels of the axes.
 
     Attributes
     ----------
     wins_ : tuple of (int, int)
-        Numbers of data sets on which the first learner and on which the second learner has the lower error.
+        Number of data sets on which the first learner has the lower error, and the same for the second learner.
     n_ties_ : int
         Number of data sets with equal errors.
     ax_ : matplotlib.axes.Axes
@@ -270,7 +273,7 @@ class PairedErrorsDisplay:
         """
         is_new, ax = ax is None, axes_or_new(ax)
         if is_new:
-            ax.figure.set_size_inches(5.6, 5.2)  # if the height limits square axes, their layout converges at once
+            ax.figure.set_size_inches(5.6, 5.2)  # if the height limits the square axes, the layout converges at once
         first, second = self.errors.T
         low, high = self.errors.min(), self.errors.max()
         margin = 0.06 * (high - low) or 1.0
@@ -303,7 +306,7 @@ class PairedErrorsDisplay:
         differences = np.abs(points[:, 0] - points[:, 1])
         taken: list[Any] = []
         for k in np.argsort(-differences, kind="stable")[:_N_NAMED]:
-            side = 1 if points[k, 1] < points[k, 0] else -1  # away from the diagonal first
+            side = 1 if points[k, 1] < points[k, 0] else -1  # prefer directions away from the diagonal
             for right, up in _DIRECTIONS if differences[k] else ():
                 right, up = right * side, up * side
                 offset = (_OFFSET * right, _OFFSET * up)
@@ -327,7 +330,7 @@ def _separate(bars: Sequence[Any]) -> None:
 
 
 def _mapping(errors: Any) -> Mapping[str, Any]:
-    """Return the errors by learner, converted from a comparison if necessary."""
+    """Return a mapping from learners to errors, converted from a comparison if necessary."""
     if hasattr(errors, "items"):
         return cast(Mapping[str, Any], errors)
     if not hasattr(errors, "errors"):
@@ -340,7 +343,7 @@ def _dataset_names(errors: Any) -> list[Any] | None:
     if not hasattr(errors, "keys"):
         return None
     names = list(errors.keys())
-    return None if names == list(range(len(names))) else names  # the default index has no names
+    return None if names == list(range(len(names))) else names  # the default index contains no names
 
 
 def _aligned(

@@ -48,7 +48,7 @@ class ContributionDisplay:
     Parameters
     ----------
     contributions : array-like of shape (n_values, n_curves)
-        Contributions in nats; one curve per class.
+        Contributions in nats, with one curve per class.
     values : FeatureValues
         Intervals or categories of the feature.
     classes : sequence of n_curves objects
@@ -76,15 +76,17 @@ class ContributionDisplay:
 
     Notes
     -----
-    The log odds of a class against the others are its log probability minus the mean log probability of the other
-    classes. The log odds of a complete row are the sum of a constant, the contributions of all features, and the
-    contributions of all pairs of features that share a CPT (:class:`~tanlearn.displays.PairContributionDisplay`). CPTs
-    of three or more features also have contributions of three or more features, which cannot be plotted.
+    The log odds of a class against all other classes are the log probability of the class minus the mean log
+    probability of the other classes. The log odds of a complete row are the sum of a constant, the contributions of all
+    features, and the contributions of all pairs of features that share a CPT
+    (:class:`~tanlearn.displays.PairContributionDisplay`). CPTs of three or more features also have contributions of
+    three or more features, which cannot be plotted.
 
     The CPT of a feature with a parent contains the contributions of both features and of their pair. The functional
-    ANOVA [1]_ separates them. For each value of either feature, the contribution of the pair then has mean 0 over the
-    complete rows with this value, plus one row for smoothing. The method ``explain`` does not separate these
-    contributions. If the network has no edges, the curve equals the contributions of ``explain``, shifted to mean 0.
+    ANOVA [1]_ separates these contributions. For each value of either feature, the contribution of the pair then has
+    mean 0 over the complete rows with this value, plus one row for smoothing. The method ``explain`` does not separate
+    the contribution of the pair. If the network has no edges, the curve equals the contributions of ``explain``,
+    shifted to mean 0.
 
     References
     ----------
@@ -152,12 +154,13 @@ class ContributionDisplay:
             Fitted classifier with a single network.
         X : array-like or frame of shape (n_samples, n_features)
             Rows, usually the rows of ``fit``. The plot shows their distribution, and contributions have mean 0 over
-            them.
+            these rows.
         feature : int or str
             Name of the feature, or its column number from 0.
         target : class, optional
-            Class whose log odds are plotted. The default for two classes is the second one. With more classes, the
-            default is one curve for each class, or for the seven classes to which the feature contributes most.
+            Class whose log odds are plotted. If there are two classes, the default is the second class. If there are
+            more classes, the default is one curve for each class, or for the seven classes to which the feature
+            contributes most.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         most : int, default=20
@@ -168,17 +171,18 @@ class ContributionDisplay:
         Returns
         -------
         ContributionDisplay
-            The display. Save its ``figure_``, or read its ``contributions``. It has standard errors if the classifier
-            estimates them, as :class:`~tanlearn.TermNetClassifier` does (see its ``standard_errors_``). Contributions
-            are divided by the temperature of ``calibration_``. The power of ``calibration_`` is ignored, because it
-            applies to the sum of all contributions.
+            The display. Its ``figure_`` can be saved, and ``contributions`` contains the numbers. It has standard
+            errors if the classifier estimates them, as :class:`~tanlearn.TermNetClassifier` does (see
+            ``standard_errors_``). Contributions are divided by the temperature of ``calibration_``. The power of
+            ``calibration_`` is ignored, because it applies to the sum of all contributions.
 
         Raises
         ------
         ValueError
-            If the feature or the class does not exist, X does not have the columns of ``fit``, or a probability is 0.
+            If the feature or the class does not exist, if X does not have the columns of ``fit``, or if a probability
+            is 0.
         TypeError
-            If the classifier has no single network.
+            If the classifier does not have a single network.
         ImportError
             If Matplotlib is not installed.
         """
@@ -227,7 +231,7 @@ class ContributionDisplay:
             self._plot_curves(ax)
         else:
             self._plot_bars(ax, most, is_new=is_new)
-        entries = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))  # one for the bands of all classes
+        entries = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))  # one entry for all bands
         entries = {label: entries[label] for label in sorted(entries, key=[_BAND_LABEL, _ROWS_LABEL].count)}
         if entries:
             above = {"loc": "lower right", "bbox_to_anchor": (1.0, 1.0), "borderaxespad": 0.2, "columnspacing": 1.0}
@@ -238,7 +242,7 @@ class ContributionDisplay:
         return self
 
     def _plot_curves(self, ax: Any) -> None:
-        """Plot a step function per class over the numbers, and a histogram of the rows below."""
+        """Plot a step function of the numbers for each class, and a histogram of the rows below."""
         edges = self.values.edges
         low, high = self._limits(np.arange(len(self.contributions)))
         ax.axhline(0, color="black", linewidth=0.8)
@@ -261,7 +265,7 @@ class ContributionDisplay:
         ax.set_ylabel(wrapped(self._odds(), ax, "height"))
 
     def _plot_bars(self, ax: Any, most: int, *, is_new: bool) -> None:
-        """Plot a bar per category and class, and the numbers of rows on the left."""
+        """Plot a bar for each category and class, and the numbers of rows on the left."""
         counts, shown = self.values.row_counts, self.values.most_frequent(most)
         n_curves, names = len(self._classes_shown()), shortened([(self.values.categories or [])[i] for i in shown])
         height = 0.8 / n_curves
@@ -290,7 +294,7 @@ class ContributionDisplay:
         ax.tick_params(axis="y", length=0)
         notes = self._notes(len(shown))
         ax.set_ylabel(wrapped(self.values.feature, ax, "height"))
-        # Long names of categories leave room for a label on the left of the axes only.
+        # If names of categories are long, there is space for a label only at the left of the axes.
         ax.set_xlabel(wrapped("\n".join([self._odds(), *notes]), ax, "width"), loc="right")
 
     def _classes_shown(self) -> IntArray:
@@ -299,7 +303,7 @@ class ContributionDisplay:
         return np.sort(np.argsort(-ranges, kind="stable")[:_MOST_CLASSES])
 
     def _curves(self) -> list[tuple[str, Any, FloatArray, FloatArray | None]]:
-        """Return color, class, curve and length of the band for each class to show."""
+        """Return color, class, curve and length of the band for each class that is shown."""
         errors = self.standard_errors
         return [
             (color, self.classes[k], self.contributions[:, k], None if errors is None else _N_ERRORS * errors[:, k])
@@ -307,14 +311,14 @@ class ContributionDisplay:
         ]
 
     def _notes(self, n_shown: int | None = None) -> list[str]:
-        """Return a note about rows and values outside of the plot."""
+        """Return notes about classes, rows and values that the plot does not show."""
         notes, n_classes = self.values.notes(n_shown), len(self.classes)
         if n_classes > _MOST_CLASSES:
             notes.append(f"{_MOST_CLASSES} of {n_classes} classes, those with the largest range")
         return notes
 
     def _limits(self, shown: IntArray) -> tuple[float, float]:
-        """Return the range of the contributions of some values and of the visible parts of their bands."""
+        """Return the range of the contributions of the shown values, with the visible parts of their bands."""
         part = np.ix_(shown, self._classes_shown())
         curves = self.contributions[part]
         low, high = min(0.0, float(curves.min())), max(0.0, float(curves.max()))
@@ -334,20 +338,20 @@ class ContributionDisplay:
 
 
 class EncodedRows(NamedTuple):
-    """Rows that a display shows."""
+    """Encoded rows that a display shows."""
 
     columns: Any  # raw values
     codes: Codes  # (n_features, n_samples)
     weights: FloatArray  # (n_samples,)
 
     def contributions(self, estimator: Any, targets: Sequence[int]) -> Contributions:
-        """Return the contributions to the log odds of some classes, over these rows."""
+        """Return the contributions to the log odds of the target classes, relative to these rows."""
         temperature = estimator.calibration_.temperature
         return Contributions(estimator.tables_, self.codes, self.weights, targets, temperature=temperature)
 
 
 def encode_for_display(estimator: Any, X: Any, sample_weight: Any) -> EncodedRows:
-    """Return encoded rows; raise TypeError for classifiers without a single network."""
+    """Encode rows. Raise TypeError for classifiers without a single network."""
     if not hasattr(estimator, "_contribution_errors"):
         raise TypeError(
             f"the classifier must have a single network, so that its log odds are a sum over features and pairs, "
@@ -368,7 +372,7 @@ def odds_label(name: Any, against: Any) -> str:
 
 
 def classes_of(estimator: Any, target: Any) -> tuple[list[int], Any]:
-    """Return the codes of the classes to plot, and the class or the name of the classes for comparison."""
+    """Return the codes of the classes to plot, and the class, or name of classes, with which they are compared."""
     classes = estimator.classes_.tolist()
     targets = [1] if len(classes) == 2 else list(range(len(classes)))
     if target is not None:
@@ -377,7 +381,7 @@ def classes_of(estimator: Any, target: Any) -> tuple[list[int], Any]:
 
 
 def _n_legend_columns(labels: list[str], inches: float) -> int:
-    """Return the largest number of columns with which a legend is not wider than the axes."""
+    """Return the largest number of columns for which a legend is not wider than the axes."""
     for n in range(len(labels), 1, -1):
         n_rows = -(-len(labels) // n)
         columns = [labels[k : k + n_rows] for k in range(0, len(labels), n_rows)]

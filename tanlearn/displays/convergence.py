@@ -1,4 +1,4 @@
-"""Plot of the progress of learners: score and held-out error over seconds, evaluations or steps."""
+"""Plot of the progress of learners: scores and held-out errors against seconds, evaluations or steps."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ _X_LABELS = {
     "n_evaluations": "evaluations (structures of searches, epochs or iterations of trainings)",
     "step": "step or epoch",
 }
-#: Parameters of classifiers that are the losses of stages.
+#: Parameters of classifiers that contain the loss of each stage.
 _LOSSES = {"parameters": "parameters__loss", "training": "loss"}
 _GREY = "#666666"
-#: The x axis is logarithmic if the ends of the curves differ by more than this factor. On a linear axis, the curve of
-#: the fastest learner would take less than a twentieth of the width.
+#: Factor between the ends of the curves above which the horizontal axis is logarithmic. On a linear axis, the curve of
+#: the fastest learner would then be shorter than a twentieth of the width.
 _LOG_FROM = 20
 
 
 class ConvergenceDisplay:
     r"""Plot of the scores and held-out errors of learners during learning.
 
-    Scores of different objectives, such as a margin and a loss, cannot share an axis. With several curves, each score
-    is therefore scaled to 0 at the first entry and to 1 at the best entry of its history. The curves then show how fast
-    each learner reaches its own optimum. Compare results only by the errors.
+    Scores of different objectives, such as a margin and a loss, cannot share an axis. If there are several curves, each
+    score is therefore scaled to 0 at the first entry of its history, and to 1 at the best entry. The curves then show
+    how fast each learner reaches its own optimum. To compare the results of learners, use the errors.
 
-    The curve of errors and the marker at its end may differ. The curve shows intermediate models (see
+    The end of an error curve may differ from its marker. The curve shows intermediate models (see
     :meth:`~tanlearn.BayesNetClassifier.learning_errors`). The marker shows the fitted classifier, for example after
     calibration and refits. A dotted line connects the curve and the marker.
 
     Parameters
     ----------
     histories : dict of str to sequence of entries
-        Histories to draw, by learner. Entries have the attributes ``step``, ``score``, ``n_evaluations`` and
+        Dictionary from learners to histories. Entries have the attributes ``step``, ``score``, ``n_evaluations`` and
         ``seconds``, as in :meth:`~tanlearn.BayesNetClassifier.learning_history`. A learner without a search has an
         empty history.
     errors : dict of str to sequence of (entry, float), optional
-        Held-out errors, from 0 to 1, at some entries of the histories, by learner.
+        Dictionary from learners to held-out errors (from 0 to 1) at some entries of their histories.
     final_errors : dict of str to float, optional
-        Held-out errors of the fitted classifiers, from 0 to 1, by learner. An error is drawn at the end of the curve,
-        or as a horizontal line if the history of the learner is empty.
+        Dictionary from learners to held-out errors (from 0 to 1) of the fitted classifiers. An error is drawn at the
+        end of the curve, or as a horizontal line if the history of the learner is empty.
     objectives : dict of str to str, optional
-        Names of the scores, by learner, for the label of the axis or the legend.
+        Dictionary from learners to names of their scores, which are used for the label of the axis or the legend.
     x : {"seconds", "n_evaluations", "step"}, default="seconds"
         Horizontal axis. It is logarithmic if the ends of the curves differ by more than a factor of 20.
     share_score : bool, default=False
@@ -58,7 +58,7 @@ class ConvergenceDisplay:
     Attributes
     ----------
     axes_ : list of matplotlib.axes.Axes
-        Axes of the last plot: one for the scores if a learner has a history, and one for the held-out errors if there
+        Axes of the last plot: one for the scores if any learner has a history, and one for the held-out errors if there
         are any.
     figure_ : matplotlib.figure.Figure
         Figure of the last plot.
@@ -66,7 +66,7 @@ class ConvergenceDisplay:
     Raises
     ------
     ValueError
-        If there is nothing to draw, ``x`` is unknown, an error is not from 0 to 1, or a learner has errors but no
+        If there is nothing to draw, ``x`` is unknown, an error is not between 0 and 1, or a learner has errors but no
         history.
 
     Examples
@@ -143,18 +143,18 @@ class ConvergenceDisplay:
         estimator : classifier
             Fitted classifier.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Rows to which the classifier was fitted. With these rows and the test rows, held-out errors of the search
-            steps are computed.
+            Rows that were used in ``fit``. If they and the test rows are given, held-out errors along the search are
+            computed.
         y : array-like of shape (n_samples,), optional
-            Classes of these rows.
+            Classes of the rows of ``X``.
         X_test : array-like or frame of shape (n_test, n_features), optional
-            Held-out rows. Without them, the errors of a gradient classifier on its validation rows are drawn.
+            Held-out rows. If they are not given, the errors of a gradient classifier on its validation rows are drawn.
         y_test : array-like of shape (n_test,), optional
             Classes of the held-out rows.
         x : {"seconds", "n_evaluations", "step"}, default="seconds"
             Horizontal axis.
         n_points : int, default=20
-            Maximum number of structures of a search for which the error is computed.
+            Maximum number of structures along a search for which the error is computed.
         axes : sequence of matplotlib.axes.Axes, optional
             Axes to plot on, one for the scores and one for the errors. By default, a new figure is created.
 
@@ -191,23 +191,24 @@ class ConvergenceDisplay:
         Parameters
         ----------
         estimators : dict of str to classifier
-            Fitted classifiers by name. Classifiers of other libraries have no history. Each stage of a classifier with
-            several stages ("structure" and "parameters") has its own curve.
+            Dictionary from names to fitted classifiers. Classifiers of other libraries have no history. If a classifier
+            has several stages ("structure" and "parameters"), each stage has its own curve.
         X : array-like or frame of shape (n_samples, n_features), optional
-            Rows to which all classifiers were fitted. With these rows and the test rows, held-out errors of the search
-            steps are computed by :meth:`~tanlearn.BayesNetClassifier.learning_errors`.
+            Rows that were used to fit all classifiers. If they and the test rows are given, held-out errors along the
+            searches are computed by :meth:`~tanlearn.BayesNetClassifier.learning_errors`.
         y : array-like of shape (n_samples,), optional
-            Classes of these rows.
+            Classes of the rows of ``X``.
         X_test : array-like or frame of shape (n_test, n_features), optional
-            Held-out rows. Without them, the errors of gradient classifiers on their own validation rows are drawn.
+            Held-out rows. If they are not given, the errors of gradient classifiers on their own validation rows are
+            drawn.
         y_test : array-like of shape (n_test,), optional
             Classes of the held-out rows.
         x : {"seconds", "n_evaluations", "step"}, default="seconds"
-            Horizontal axis. Seconds, evaluations and steps are counted from the start of each stage. Seconds are those
-            of the last fit, without the compilation of kernels. The first fit of a process may still be slower, because
-            it imports modules. Fit twice if hundredths of seconds matter.
+            Horizontal axis. Seconds, evaluations and steps are counted from the start of each stage. Seconds are
+            measured during the last fit, without the compilation of kernels. The first fit of a process may still be
+            slower, because it imports modules. Fit twice if hundredths of a second matter.
         n_points : int, default=20
-            Maximum number of structures of a search for which the error is computed.
+            Maximum number of structures along a search for which the error is computed.
         share_score : bool, default=False
             Draw the scores unscaled on one axis. Use it only for learners with the same objective on the same rows.
         axes : sequence of matplotlib.axes.Axes, optional
@@ -220,8 +221,8 @@ class ConvergenceDisplay:
         Raises
         ------
         ValueError
-            If some but not all of ``X``, ``y``, ``X_test`` and ``y_test`` are given, or if a classifier has no history
-            and its error is unknown because there are no test rows.
+            If only some of ``X``, ``y``, ``X_test`` and ``y_test`` are given, or if a classifier has no history and
+            there are no test rows to compute its error.
         ImportError
             If Matplotlib is not installed.
         """
@@ -229,7 +230,7 @@ class ConvergenceDisplay:
         missing = [name for name, value in rows.items() if value is None]
         if 0 < len(missing) < len(rows):
             raise ValueError(
-                f"errors of the search steps need X, y, X_test and y_test, but {' and '.join(missing)} "
+                f"errors along the search need X, y, X_test and y_test, but {' and '.join(missing)} "
                 f"{'is' if len(missing) == 1 else 'are'} missing. Pass all four, or none of them."
             )
         histories: dict[str, Sequence[Any]] = {}
@@ -309,13 +310,13 @@ class ConvergenceDisplay:
         return self
 
     def curves(self) -> dict[str, tuple[FloatArray, FloatArray]]:
-        """Return the points of the score curves, as drawn.
+        """Return the points of the score curves as they are drawn.
 
         Returns
         -------
         dict of str to (ndarray, ndarray)
-            Positions on the horizontal axis and scores, by learner. The scores are scaled if there are several curves
-            and ``share_score`` is False.
+            For each learner, the positions on the horizontal axis and the scores. Scores are scaled if there are
+            several curves and ``share_score`` is False.
         """
         is_scaled = self._is_scaled()
         found = {}
@@ -326,7 +327,7 @@ class ConvergenceDisplay:
         return found
 
     def _is_scaled(self) -> bool:
-        """Return whether scores are scaled, that is, if there are several curves with different objectives."""
+        """Return whether scores are scaled. This is the case if there are several curves with different objectives."""
         return not self.share_score and sum(map(bool, self.histories.values())) > 1
 
     def _positions(self, entries: Sequence[Any]) -> FloatArray:
@@ -345,7 +346,7 @@ class ConvergenceDisplay:
         ]
 
     def _plot_scores(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
-        """Plot the scores as steps, because a score holds until the next entry."""
+        """Plot the scores as steps, because a score is valid until the next entry."""
         for name, (positions, scores) in self.curves().items():
             ax.plot(positions, scores, drawstyle="steps-post", markevery=[len(scores) - 1], label=name, **styles[name])
         objectives = {self.objectives.get(name, "") for name, history in self.histories.items() if history}
@@ -368,7 +369,7 @@ class ConvergenceDisplay:
         ax.set_ylabel("held-out error [%]" if self.final_errors else "validation error [%]")
 
     def _add_legend(self, ax: Any, styles: dict[str, dict[str, Any]]) -> None:
-        """Add a legend of several learners next to the axes."""
+        """If there are several learners, add a legend next to the axes."""
         from matplotlib.lines import Line2D
 
         several = len({*self.objectives.values()}) > 1
@@ -380,27 +381,27 @@ class ConvergenceDisplay:
         ax.legend(handles=names, frameon=False, fontsize="small", **options)
 
     def _explain_errors(self, ax: Any) -> None:
-        """Add a legend of curves and markers above the axes of errors."""
+        """Add a legend for curves and markers above the axes of errors."""
         from matplotlib.lines import Line2D
 
         marker = Line2D([], [], color=_GREY, marker="o", linestyle=":", linewidth=1.0, label="fitted classifier")
         curve = Line2D([], [], color=_GREY, label="intermediate models")
         side, x = (
             ("left", 0.0) if len(self.histories) > 1 else ("right", 1.0)
-        )  # small figures: names of learners are to the right
+        )  # without the names of learners, which are to the right
         options = {"loc": f"lower {side}", "bbox_to_anchor": (x, 1.0), "borderaxespad": 0.2, "ncols": 2}
         options |= {"handlelength": 1.4, "columnspacing": 1.0, "fontsize": "small", "frameon": False}
         ax.legend(handles=[curve, marker] if self.errors else [marker], **options)
 
 
 def _scaled(scores: FloatArray) -> FloatArray:
-    """Return scores scaled to 0 at the first and to 1 at the best entry; all 1 if no entry is better than the first."""
+    """Scale scores to 0 at the first and 1 at the best entry. Return ones if no entry is better than the first."""
     first, best = scores[0], scores.max()
     return np.ones(len(scores)) if best == first else (scores - first) / (best - first)
 
 
 def _objectives(estimator: Any, stages: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of the scores of stages: the score of a search, or minus the loss of a training."""
+    """Return the name of the score of each stage: the score of a search, or minus the loss of a training."""
     params = estimator.get_params() if stages else {}
     found = {stage: f"minus {_class_name(params.get(name), 'the loss')}" for stage, name in _LOSSES.items()}
     score = params.get("structure__score")
@@ -415,7 +416,7 @@ def _class_name(value: Any, default: str) -> str:
 
 
 def _own_errors(stages: Mapping[str, Sequence[Any]]) -> dict[str, list[tuple[Any, float]]]:
-    """Return the validation errors that gradient trainings report, if they have validation rows."""
+    """Return the validation errors in the reports of gradient trainings with validation rows."""
     pairs = [(report, report.validation_error) for report in stages.get("training", [])]
     return {"training": pairs} if pairs and pairs[0][1] is not None else {}
 

@@ -26,9 +26,9 @@ class ExplanationDisplay:
     shares : ndarray of shape (n_features + 1,)
         Contributions of the features to the log odds. The last entry is the contribution of the class frequencies.
     labels : sequence of n_features str
-        Labels of the features, with their values.
+        Labels of the features, which contain the values.
     target, against : object
-        The two classes of the log odds: ``target`` against ``against``.
+        The two classes whose log odds are shown: ``target`` against ``against``.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class ExplanationDisplay:
     figure_ : matplotlib.figure.Figure
         Figure of the last plot.
     bars_ : list of (str, float)
-        Labels and lengths of the bars of the last plot, from the top. The lengths add up to ``shares.sum()``.
+        Labels and lengths of the bars in the last plot, from top to bottom. The lengths add up to ``shares.sum()``.
 
     Raises
     ------
@@ -78,7 +78,7 @@ class ExplanationDisplay:
     def from_estimator(
         cls, estimator: Any, X: Any, *, target: Any = None, against: Any = None, most: int = 10, ax: Any = None
     ) -> ExplanationDisplay:
-        """Plot the explanation of the prediction of a row.
+        """Plot the explanation of the prediction for a row.
 
         Parameters
         ----------
@@ -99,13 +99,13 @@ class ExplanationDisplay:
         -------
         ExplanationDisplay
             Display whose bars are the contributions of ``explain`` to the log odds of ``target`` against the other
-            class. The contributions add up to the difference of the log-probabilities of the two classes in
+            class. The contributions add up to the difference between the log-probabilities of the two classes in
             ``predict_log_proba``.
 
         Raises
         ------
         ValueError
-            If the number of rows of X is not 1, a class is unknown, or the two classes are equal.
+            If X does not have exactly one row, a class is unknown, or the two classes are equal.
         TypeError
             If the classifier has no ``explain``.
         ImportError
@@ -207,7 +207,7 @@ class ExplanationDisplay:
 
 
 def _values(X: Any) -> list[Any]:
-    """Return the values of the first row."""
+    """Return the values in the first row."""
     if hasattr(X, "iloc"):
         return list(X.iloc[0])
     if hasattr(X, "row"):  # polars

@@ -1,4 +1,4 @@
-"""Raw values of a feature on an axis of a plot: intervals of numbers, or categories."""
+"""Raw values of a feature on the axis of a plot: intervals of numbers, or categories."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from tanlearn.files.encoders import encoder_columns
 
 __all__ = ["FeatureValues", "feature_values", "shortened"]
 
-#: Characters per line of the name of a category. A line of 24 small characters takes half of the width of a phone.
+#: Maximum number of characters per line in the name of a category. A line of 24 small characters takes half of the
+#: width of a phone.
 _LINE = 24
-#: If an outer interval is longer than the distance between the first and the last cut point, this fraction of the
-#: distance is shown.
+#: Shown length of an outer interval that is longer than the distance between the first and the last cut point, as a
+#: fraction of this distance.
 _SHOWN_OUTSIDE = 0.5
 #: Width of the interval of missing values, as a fraction of the axis.
 _MISSING_WIDTH = 0.08
@@ -27,7 +28,7 @@ _N_BARS = 40
 
 
 class FeatureValues:
-    """Values of a feature: intervals of numbers or categories, and the distribution of rows over them.
+    """Values of a feature (intervals of numbers, or categories), and the distribution of rows over the values.
 
     Parameters
     ----------
@@ -40,20 +41,20 @@ class FeatureValues:
     value_range : (float, float), optional
         Smallest and largest number. By default, the outermost intervals are as wide as the intervals next to them.
     row_counts : array-like of shape (n_bars,), optional
-        Number of rows with each category, or in each bar of a histogram.
+        Number of rows in each category, or in each bar of a histogram.
     row_edges : array-like of shape (n_bars + 1,), optional
         Edges of the bars of the histogram of a numeric feature.
     missing : float, default=0.0
         Fraction of the rows without a value.
     has_missing_category : bool, default=False
-        Whether the last value of a numeric feature is the category of missing values. It is drawn as one more interval,
-        after the largest number on the axis.
+        Whether the last value of a numeric feature is the category of missing values. This category is drawn as an
+        additional interval, after the largest number on the axis.
 
     Raises
     ------
     ValueError
-        If both or none of ``categories`` and ``cut_points`` are given, cut points do not increase, or ``row_counts``
-        has a wrong length.
+        If not exactly one of ``categories`` and ``cut_points`` is given, if cut points do not increase, or if
+        ``row_counts`` has a wrong length.
 
     Examples
     --------
@@ -76,8 +77,8 @@ class FeatureValues:
     ) -> None:
         if (categories is None) == (cut_points is None):
             raise ValueError(
-                f"exactly one of categories and cut_points of {feature!r} must be given. Pass cut_points "
-                f"for a numeric feature, otherwise categories."
+                f"exactly one of categories and cut_points of {feature!r} must be given. Pass cut_points for a numeric "
+                f"feature, and categories otherwise."
             )
         self.feature = feature
         self.categories = None if categories is None else list(categories)
@@ -94,7 +95,7 @@ class FeatureValues:
                 f"row_counts of {feature!r} must have shape ({n_bars},), one per category or one fewer than "
                 f"row_edges, got {self.row_counts.shape}."
             )
-        #: Edges of all intervals, (n_values + 1,); positions -0.5, 0.5, ... of categories.
+        #: Edges (n_values + 1,) of all intervals, or the positions -0.5, 0.5, ... for categories.
         self.edges = np.arange(self.n_values + 1) - 0.5
         if self.cut_points is not None:
             self.edges = _edges(self.cut_points, value_range)
@@ -105,14 +106,14 @@ class FeatureValues:
 
     @property
     def n_values(self) -> int:
-        """Number of intervals or categories, with the category of missing values."""
+        """Number of intervals or categories, including the category of missing values."""
         if self.cut_points is None:
             return len(self.categories or ())
         return len(self.cut_points) + 1 + self.has_missing_category
 
     @property
     def shown_range(self) -> tuple[float, float]:
-        """Range of the axis: numbers without outliers, which would compress all others, and missing values."""
+        """Range of the axis for missing values and all numbers except outliers, which would compress the others."""
         low, high = self._shown_numbers
         return low, float(self.edges[-1]) if self.has_missing_category else high
 
@@ -171,16 +172,16 @@ class FeatureValues:
 
 
 def feature_values(estimator: Any, columns: Any, i: int, counts: FloatArray, weights: FloatArray) -> FeatureValues:
-    """Return the values of a column of a fitted classifier, and the distribution of some rows.
+    """Return the values of a column of a fitted classifier, and the distribution of rows over the values.
 
-    Shapes: counts: (n_values,), the weight of the rows with each value; weights: (n_samples,).
+    ``counts`` contains the weight of the rows with each value. Shapes: counts: (n_values,); weights: (n_samples,).
     """
     feature, column = feature_names(estimator)[i], encoder_columns(estimator.encoder_)[i]
     total, has_category = float(weights.sum()), "has_missing_category" in column
     if has_category and "cut_points" in column:
         counts = counts[:-1]
     missing = 1 - float(counts.sum()) / total if total else 0.0
-    missing = missing if missing > 1e-9 else 0.0  # rounding of weights
+    missing = missing if missing > 1e-9 else 0.0  # a smaller fraction is a rounding error of the weights
     if "categories" in column:
         names = value_names(estimator.encoder_, i)
         return FeatureValues(feature, categories=names, row_counts=counts, missing=missing)
@@ -197,7 +198,7 @@ def feature_values(estimator: Any, columns: Any, i: int, counts: FloatArray, wei
 
 
 def shortened(names: Sequence[str]) -> list[str]:
-    """Return names in at most two lines of 24 characters. If beginnings are equal, the middle is left out."""
+    """Shorten names to at most two lines of 24 characters. If beginnings are equal, the middle is left out instead."""
     n = 2 * _LINE
     found = [textwrap.fill(name, _LINE, max_lines=2, placeholder="…") for name in names]
     if len({*found}) < len({*names}):
@@ -207,14 +208,14 @@ def shortened(names: Sequence[str]) -> list[str]:
 
 
 def _edges(cut_points: FloatArray, value_range: tuple[float, float] | None) -> FloatArray:
-    """Return the edges of all intervals, each of positive width, (n_cut_points + 2,)."""
+    """Return the edges (n_cut_points + 2,) of all intervals. Each interval has a positive width."""
     widths = np.diff(cut_points)
     first, last = (float(widths[0]), float(widths[-1])) if len(widths) else (0.5, 0.5)
     if not len(cut_points):
         low, high = value_range or (0.0, 0.0)
         return np.array([low, high if high > low else low + 1.0])
     low, high = value_range or (cut_points[0] - first, cut_points[-1] + last)
-    # The smallest number may be above the first cut point if these rows are not the training rows.
+    # If these rows are not the training rows, the smallest number may be above the first cut point.
     low = low if low < cut_points[0] else cut_points[0] - first
     high = high if high > cut_points[-1] else cut_points[-1] + last
     return np.array([low, *cut_points, high])

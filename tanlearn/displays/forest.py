@@ -1,4 +1,4 @@
-"""Plots of a forest: feature importances, and dependences between features."""
+"""Plots of a forest: importances of features, and dependences between features."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLUE = "#0072b2"
 
 
 class ForestImportanceDisplay:
-    """Plot of feature importances: increase of the out-of-fold log loss in nats per row without a feature.
+    """Plot of feature importances: increase in the out-of-fold log loss, in nats per row, if a feature is left out.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ForestImportanceDisplay:
         return cls(estimator.feature_importances_, feature_names(estimator)).plot(ax, most=most)
 
     def plot(self, ax: Any = None, *, most: int = 20) -> ForestImportanceDisplay:
-        """Plot the importances as bars, the largest on top.
+        """Plot the importances as bars, with the largest at the top.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class ForestImportanceDisplay:
 
 
 def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
-    """Draw the ``most`` largest feature importances (n_features,), in nats, as bars from the top."""
+    """Draw the ``most`` largest feature importances (n_features,), in nats, as bars, from top to bottom."""
     ax = axes_or_new(ax)
     shown = np.argsort(-importances, kind="stable")[:most]
     ax.barh(np.arange(len(shown)), importances[shown], color=_BLUE)
@@ -130,7 +130,7 @@ def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = No
 
 
 def plot_dependences(strengths: FloatArray, names: Sequence[str], ax: Any = None, *, most: int = 20) -> Any:
-    """Draw a heat map of the strengths of dependences, with one row per parent and one column per child.
+    """Draw a heat map of dependences between features, with one row per parent and one column per child.
 
     ``strengths`` (n_features, n_features) are in nats. Only the ``most`` features with the strongest dependences are
     shown, in the order of the columns. The diagonal is left out, and negative strengths are white.

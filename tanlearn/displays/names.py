@@ -1,4 +1,4 @@
-"""Labels of features and values in plots."""
+"""Labels for features and values in plots."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["feature_number", "value_names"]
 
 
 def value_names(encoder: Any, i: int) -> list[str]:
-    """Return labels for the values of a column: its categories or intervals, and "missing" if it is a category."""
+    """Return labels for the values of a column: its categories or intervals and, if it is a category, "missing"."""
     column = encoder_columns(encoder)[i]
     return [*_names(column), *(["missing"] if "has_missing_category" in column else [])]
 
@@ -28,7 +28,7 @@ def _names(column: dict[str, Any]) -> list[str]:
 
 
 def feature_number(estimator: Any, feature: Any) -> int:
-    """Return the column number of a feature given by number or name."""
+    """Return the column number of a feature that is given by number or name."""
     names = feature_names(estimator)
     if isinstance(feature, str) and feature in names:
         return names.index(feature)

@@ -1,4 +1,4 @@
-"""Heat map of the contribution of a pair of features to the log odds of a class, over their raw values."""
+"""Heat map of the contribution of a pair of features to the log odds of a class, with raw values on both axes."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from tanlearn.files.description import feature_names
 
 __all__ = ["PairContributionDisplay"]
 
-#: Maximum number of combinations of categories in which numbers are printed.
+#: Maximum number of combinations of categories for which numbers are printed.
 _MOST_NUMBERS = 60
-#: Opacity of the white over combinations without rows.
+#: Opacity of the white layer on combinations without rows.
 _WHITE = 0.65
 
 
 class PairContributionDisplay:
     """Heat map of the contribution of a pair of features to the log odds of a class, beyond each feature alone.
 
-    Create the plot with :meth:`from_estimator`. Blue combinations of values are evidence for the class, and red ones
-    are evidence against it. ``estimator.to_networkx().edges`` lists the edges of the network.
+    Create the plot with :meth:`from_estimator`. Blue combinations of values are evidence for the class, and red
+    combinations are evidence against it. ``estimator.to_networkx().edges`` lists the edges of the network.
 
     Parameters
     ----------
     contributions : array-like of shape (n_values, n_other_values)
-        Contributions in nats, for each value of the first and of the second feature.
+        Contributions in nats, for each combination of values of the first and the second feature.
     first, second : FeatureValues
-        Intervals or categories of the features, on the horizontal and on the vertical axis.
+        Intervals or categories of the features on the horizontal and the vertical axis.
     target : object
         Class of the log odds.
     against : object, default="the others"
         Class with which ``target`` is compared, or a name for several classes.
     row_counts : array-like of shape (n_values, n_other_values), optional
-        Numbers of rows. Combinations without rows are pale.
+        Number of rows with each combination. Combinations without rows are pale.
 
     Attributes
     ----------
@@ -122,8 +122,8 @@ class PairContributionDisplay:
             Column numbers from 0, or names, of two features that share a CPT: parent and child, or two parents of the
             same child.
         target : class, optional
-            Class whose log odds are plotted. The default for two classes is the second one. With more classes, the
-            default is the class whose contributions have the largest range.
+            Class whose log odds are plotted. If there are two classes, the default is the second class. If there are
+            more classes, the default is the class whose contributions have the largest range.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         most : int, default=20
@@ -134,15 +134,15 @@ class PairContributionDisplay:
         Returns
         -------
         PairContributionDisplay
-            The display. Save its ``figure_``, or read its ``contributions``.
+            The display. Its ``figure_`` can be saved, and ``contributions`` contains the numbers.
 
         Raises
         ------
         ValueError
-            If a feature or the class does not exist, the two features share no CPT, X does not have the columns of
-            ``fit``, or a probability is 0.
+            If a feature or the class does not exist, if the two features do not share a CPT, if X does not have the
+            columns of ``fit``, or if a probability is 0.
         TypeError
-            If the classifier has no single network.
+            If the classifier does not have a single network.
         ImportError
             If Matplotlib is not installed.
         """
@@ -161,8 +161,8 @@ class PairContributionDisplay:
             shown = ", ".join(f"({every[i]!r}, {every[j]!r})" for i, j in of_either[:8])
             shown += ", ..." if len(of_either) > 8 else ""
             raise ValueError(
-                f"features must share a CPT, but {names[0]!r} and {names[1]!r} do not, so the pair contributes "
-                f"nothing beyond the single features. Plot ContributionDisplay of each"
+                f"features must share a CPT, but {names[0]!r} and {names[1]!r} do not, so the pair contributes nothing "
+                f"beyond the single features. Plot a ContributionDisplay for each feature"
                 + (f", or another pair: {shown}." if pairs else "; the network has no edges.")
             )
         tables = found.of_pair(first, second)
@@ -257,7 +257,7 @@ class PairContributionDisplay:
 
 
 def _shown(values: FeatureValues, most: int) -> IntArray:
-    """Return the positions of the values to show: all intervals, or the most frequent categories."""
+    """Return the positions of the values that are shown: all intervals, or the most frequent categories."""
     return values.most_frequent(values.n_values if values.categories is None else most)
 
 

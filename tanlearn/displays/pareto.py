@@ -1,4 +1,4 @@
-"""Plot of a Pareto front: held-out errors over model sizes."""
+"""Plot of a Pareto front: held-out errors against model sizes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["ParetoDisplay"]
 
 
 class ParetoDisplay:
-    """Plot of held-out errors of classifiers over the sizes of their CPTs.
+    """Plot of the held-out errors of classifiers against the sizes of their CPTs.
 
     Parameters
     ----------
     sizes : ndarray of shape (n_classifiers,)
         Sizes of the CPTs in bits.
     errors : ndarray of shape (n_classifiers,)
-        Held-out errors from 0 to 1; nan for failed trainings.
+        Held-out errors from 0 to 1, or nan for failed trainings.
     front : ndarray of shape (n_front,), int
         Positions of the classifiers on the Pareto front, in order of increasing size.
 
@@ -34,7 +34,7 @@ class ParetoDisplay:
     Raises
     ------
     ValueError
-        If the numbers of errors and sizes differ.
+        If the number of errors differs from the number of sizes.
 
     Examples
     --------

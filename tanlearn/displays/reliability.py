@@ -1,4 +1,4 @@
-"""Reliability diagram: accuracy of predictions over their confidence."""
+"""Reliability diagram: accuracy of predictions as a function of their confidence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _AFTER, _BEFORE = "#0072b2", "#999999"
 
 
 class ReliabilityDisplay:
-    """Reliability diagram: accuracy over confidence in bins, with and without calibration.
+    """Reliability diagram: accuracy for each bin of confidence, with and without calibration.
 
     Parameters
     ----------
@@ -33,9 +33,9 @@ class ReliabilityDisplay:
     Attributes
     ----------
     error_, error_before_ : float
-        Expected calibration error with calibration, and without it (nan if ``before`` is None). It is the absolute
-        difference between mean confidence and accuracy of each bin, averaged over the bins, weighted by their numbers
-        of rows.
+        Expected calibration error with calibration, and without calibration (nan if ``before`` is None). It is the
+        absolute difference between mean confidence and accuracy in each bin, averaged over the bins, weighted by their
+        numbers of rows.
     ax_ : matplotlib.axes.Axes
         Axes of the last plot.
     figure_ : matplotlib.figure.Figure
@@ -113,12 +113,12 @@ class ReliabilityDisplay:
         before = None
         if hasattr(estimator, "calibration_") and hasattr(estimator, "predict_joint_log_proba"):
             scores = estimator.predict_joint_log_proba(X)
-            # Rows of probability zero get the class probabilities, with and without calibration.
+            # For rows of probability zero, the class probabilities are predicted, with and without calibration.
             before = np.where(np.isneginf(scores).all(axis=1), p.max(axis=1), np.exp(log_posterior(scores).max(axis=1)))
         return cls(p.max(axis=1).clip(0, 1), is_right, before=before, n_bins=n_bins).plot(ax)
 
     def plot(self, ax: Any = None) -> ReliabilityDisplay:
-        """Plot the curves, and a histogram of the confidences below them.
+        """Plot the curves, and a histogram of the confidences below the curves.
 
         Parameters
         ----------

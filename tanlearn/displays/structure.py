@@ -17,7 +17,7 @@ from tanlearn.structures.structures import Structure
 __all__ = ["StructureDisplay", "edge_information"]
 
 _BLUE, _GREY, _ORANGE = "#0072b2", "#555555", "#d55e00"
-#: Up to this number of features, all are labeled; otherwise, only the features with the most children are.
+#: Maximum number of features that are all labeled. If there are more, only those with the most children are labeled.
 _MOST_NAMES, _HUBS = 40, 12
 _WEIGHTS = "auto", "information", "probability"
 
@@ -25,20 +25,20 @@ _WEIGHTS = "auto", "information", "probability"
 class StructureDisplay:
     """Plot of a structure.
 
-    Parents are above their children. The class, a parent of all features, is above the features. Pixel features can be
-    plotted as an image: the shade of a pixel is its mutual information with the class, and arcs point from parent to
-    child.
+    Parents are above their children. The class, which is a parent of all features, is above the features. If features
+    are pixels, they can be plotted as an image. The shade of a pixel is its mutual information with the class, and arcs
+    point from parent to child.
 
     Parameters
     ----------
     structure : Structure
         Structure to plot.
     feature_names : sequence of str, optional
-        Names of the features. The default is their indices.
+        Names of the features. By default, their numbers are used.
     weights : ndarray of shape (n_features, width), optional
-        Weights of the edges, in the layout of ``structure.parents``. Line widths are proportional to them.
+        Weights of the edges, in the layout of ``structure.parents``. Line widths are proportional to the weights.
     weight_name : str, default=""
-        Name of the weights, for the caption.
+        Name of the weights in the caption.
     relevance : ndarray of shape (n_features,), optional
         Shades of the pixels.
     class_name : str, default="class"
@@ -118,8 +118,8 @@ class StructureDisplay:
         weights : {"auto", "information", "probability"} or None, default="auto"
             Meaning of the line widths. "information" is the mutual information of child and parent given the class, in
             the distribution of the model (for at most one parent per feature). "probability" is the probability of the
-            chosen parents (``structure_probabilities_``). "auto" uses "information" if it is available, otherwise
-            "probability". With None, all lines have the same width.
+            chosen parents (``structure_probabilities_``). "auto" is "information" if it is available, and otherwise
+            "probability". If None, all lines have the same width.
         image_shape : tuple of (height, width), optional
             Shape of the image if features are pixels. Pixel (row, column) is feature ``row * width + column``.
         class_name : str, default="class"
@@ -134,7 +134,8 @@ class StructureDisplay:
         Raises
         ------
         ValueError
-            If the classifier does not have these ``weights``, or the number of pixels is not the number of features.
+            If ``weights`` is not available for the classifier, or if the number of pixels is not the number of
+            features.
         TypeError
             If the classifier has no ``structure_``.
         ImportError
@@ -297,13 +298,13 @@ class StructureDisplay:
 
 
 def edge_information(structure: Structure, tables: Tables) -> tuple[FloatArray, FloatArray]:
-    """Return the mutual information, in nats, in the distribution of a network of trees.
+    """Return mutual information, in nats, under the distribution of a network with at most one parent per feature.
 
-    The first result is the conditional mutual information of each feature and its parent given the class, of shape
-    (n_features, width). The second is the mutual information of each feature and the class, of shape (n_features,).
+    The first result is the conditional mutual information (n_features, width) of each feature and its parent given the
+    class. The second result is the mutual information (n_features,) of each feature and the class.
     """
     p_class = np.exp(tables.log_prior)
-    p_class = p_class / p_class.sum()  # rounded tables do not sum to 1
+    p_class = p_class / p_class.sum()  # rounded CPTs do not sum to 1
     of_edges, of_features = np.zeros(structure.parents.shape), np.zeros(structure.n_features)
     marginal: list[FloatArray] = [np.empty(0)] * structure.n_features
     for i in structure.order.tolist():
@@ -321,7 +322,7 @@ def edge_information(structure: Structure, tables: Tables) -> tuple[FloatArray, 
 
 
 def _information(joint: FloatArray, given: FloatArray, alone: FloatArray) -> float:
-    """Return the mean of log(given / alone) under the joint distribution, in nats, at least 0."""
+    """Return the mean of log(given / alone) under the joint distribution, in nats, but at least 0."""
     there = joint > 0
     ratio = np.log(np.divide(given, alone, where=there, out=np.ones(joint.shape)))
     return max(0.0, float((joint * ratio).sum()))

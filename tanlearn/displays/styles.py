@@ -15,7 +15,7 @@ MARKERS = "osD^vPX"
 
 
 def learner_styles(learners: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """Return color, line style and marker of each learner. The first 21 learners differ in color or line."""
+    """Return color, line style and marker for each learner. The first 21 learners differ in color or line style."""
     styles = itertools.cycle(itertools.product(LINES, zip(COLORS, MARKERS, strict=True)))
     return {
         name: {"color": color, "linestyle": line, "marker": marker}

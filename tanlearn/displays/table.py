@@ -25,15 +25,15 @@ class TableDisplay:
     Parameters
     ----------
     table : ndarray of shape (n_values, n_columns)
-        Probabilities, where each column sums to 1, or scores.
+        Probabilities, whose columns each sum to 1, or scores.
     values : sequence of n_values str
         Names of the values of the feature.
     columns : sequence of n_columns str
-        Values of the parents and of the class for each column.
+        Values of the parents and the class for each column.
     feature : str
         Name of the feature.
     given : str, default="class"
-        Names of the parents and the class, for the axis label.
+        Names of the parents and the class in the axis label.
     is_normalized : bool, default=True
         Whether ``table`` contains probabilities.
 
@@ -98,8 +98,8 @@ class TableDisplay:
         Returns
         -------
         TableDisplay
-            The display. Its columns are ordered by the value of the first parent, then of the second parent, then by
-            class. If the CPTs are not normalized, it shows the difference of each score from the mean over the classes.
+            The display. Its columns are ordered by the first parent, then by the second parent, then by the class. If
+            the CPTs are not normalized, the difference between each score and the mean over the classes is shown.
 
         Raises
         ------

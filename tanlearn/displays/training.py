@@ -1,4 +1,4 @@
-"""Plot of a training: loss, structure entropy and validation error per epoch."""
+"""Plot of a training: loss, structure entropy and validation error for each epoch."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _BLUE, _ORANGE, _GREEN = "#0072b2", "#d55e00", "#009e73"
 
 
 class TrainingDisplay:
-    """Plot of training loss, structure entropy and validation error over the epochs.
+    """Plot of training loss, structure entropy and validation error against the epoch.
 
     Parameters
     ----------
     history : sequence of EpochReport
-        Reports of the epochs, usually ``history_`` of a classifier.
+        Reports of the epochs, usually the attribute ``history_`` of a classifier.
 
     Attributes
     ----------
     axes_ : list of matplotlib.axes.Axes
-        Axes of the last plot: for the loss, the entropy, and the validation error if there is one.
+        Axes of the last plot, for the loss, the entropy, and the validation error if there is one.
     figure_ : matplotlib.figure.Figure
         Figure of the last plot.
 

@@ -139,9 +139,11 @@ class BayesEnsembleClassifier(Classifier):
     tanlearn.BayesForestClassifier : The forest alone.
     tanlearn.BoostedTermsClassifier : The boosted terms alone: much faster, and almost as accurate on many data sets.
 
-    Notes ----- The three weights are fitted to at most 2,048 rows. If the network or the boosted terms do not predict
-    better than the class frequencies, the weight of this part is 0. If the rows cannot be divided into folds, only the
-    forest is used.
+    Notes
+    -----
+    The three weights are fitted to at most 2,048 rows. If the network or the boosted terms do not predict better than
+    the class frequencies, the weight of this part is 0. If the rows cannot be divided into folds, only the forest is
+    used.
 
     A part of weight 0 is skipped in predictions, but it is fitted, stored and counted in ``n_parameters_``.
 

@@ -177,7 +177,9 @@ def read_bif(
     OSError
         If the file cannot be read.
 
-    Notes ----- With a Dirichlet prior of equivalent sample size s, ``partial_fit`` computes the posterior mean::
+    Notes
+    -----
+    With a Dirichlet prior of equivalent sample size s, ``partial_fit`` computes the posterior mean::
 
         theta_x|h = (n_xh + s p(x | h)) / (n_h + s)
 

@@ -126,12 +126,14 @@ class BoostedTermsClassifier(Classifier):
     tanlearn.BayesEnsembleClassifier : Ensemble with a forest and a network: more accurate on most data sets.
     tanlearn.TermNetClassifier : Readable model with a curve per feature and a table per pair of features.
 
-    Notes ----- With ``increasing`` or ``decreasing``, the numbers of each term are the monotone numbers that are
-    closest to the Newton step in squared difference (isotonic regression). Each term is monotone, and so is the sum of
-    all terms. Between two values of the column, the scores of the classes never change in the wrong direction, not even
-    by a rounding error. The log-probabilities of ``predict_log_proba`` may change in the wrong direction only by
-    rounding errors. Both guarantees also hold if other columns are missing. A category for missing values of the column
-    itself has no position in the order.
+    Notes
+    -----
+    With ``increasing`` or ``decreasing``, the numbers of each term are the monotone numbers that are closest to the
+    Newton step in squared difference (isotonic regression). Each term is monotone, and so is the sum of all terms.
+    Between two values of the column, the scores of the classes never change in the wrong direction, not even by a
+    rounding error. The log-probabilities of ``predict_log_proba`` may change in the wrong direction only by rounding
+    errors. Both guarantees also hold if other columns are missing. A category for missing values of the column itself
+    has no position in the order.
 
     The number of terms is selected with five folds for up to 1,000 rows and with three folds for up to 20,000 rows. For
     more rows, it is selected on 10,000 held-out rows. A larger number is selected only if it lowers the log loss by

@@ -471,7 +471,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         return {}
 
     def _summary(self) -> dict[str, str]:
-        """Return short descriptions of the fitted model for the command line, as a dictionary from titles to texts."""
+        """Return short descriptions of the fitted model for the command line, as a dictionary with their titles."""
         return {}
 
     def _get_state(self) -> dict[str, Any]:

@@ -102,6 +102,6 @@ def _kind(value: Any) -> str:
 
 
 def _merged(cells: list[Any], absent: AnyArray, imputed: list[Any]) -> list[Any]:
-    """Return the values of a column, with imputed values in place of missing values."""
+    """Return the values of a column, with missing values replaced by imputed values."""
     new = iter(imputed)
     return [next(new) if gone else old for old, gone in zip(cells, absent.tolist(), strict=True)]

@@ -69,10 +69,12 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, if the classifier has this attribute.
 
-    Notes ----- Training rows and new rows are predicted by different models. The theory therefore guarantees only a
-    coverage of ``2 * coverage - 1``. The actual coverage is close to ``coverage`` unless the classifier is unstable
-    (Barber et al. 2021). For an exact guarantee, fit the classifier to one part of the rows, freeze it, and pass the
-    other part to ``fit``: ``ConformalClassifier(FrozenEstimator(model)).fit(X_other, y_other)``, with
+    Notes
+    -----
+    Training rows and new rows are predicted by different models. The theory therefore guarantees only a coverage of ``2
+    * coverage - 1``. The actual coverage is close to ``coverage`` unless the classifier is unstable (Barber et al.
+    2021). For an exact guarantee, fit the classifier to one part of the rows, freeze it, and pass the other part to
+    ``fit``: ``ConformalClassifier(FrozenEstimator(model)).fit(X_other, y_other)``, with
     :class:`sklearn.frozen.FrozenEstimator`.
 
     A sample weight of 2 has the same effect as repeating the row, except that both copies are in the same fold.

@@ -59,11 +59,13 @@ class ForestReadingMixin:
         ValueError
             If ``against`` is not a class.
 
-        Notes ----- With fitted weights, a feature adds the weighted gains of its families to the log odds. The forest
-        also limits the certainty of predictions according to the estimated fraction of random labels. This slightly
-        reduces contributions, most of all large ones. With ``weights=None``, probabilities are averaged. For each
-        network, the difference from the prior is then split by logarithmic means (log mean Divisia), and the results
-        are averaged over the networks. Both methods are exact, without sampling.
+        Notes
+        -----
+        With fitted weights, a feature adds the weighted gains of its families to the log odds. The forest also limits
+        the certainty of predictions according to the estimated fraction of random labels. This slightly reduces
+        contributions, most of all large ones. With ``weights=None``, probabilities are averaged. For each network, the
+        difference from the prior is then split by logarithmic means (log mean Divisia), and the results are averaged
+        over the networks. Both methods are exact, without sampling.
 
         If a column has missing values in training, "missing" is a category of the column. In other columns, a missing
         value contributes 0.

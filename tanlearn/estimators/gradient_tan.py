@@ -398,7 +398,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
 
     @property
     def _is_open(self) -> bool:
-        """Whether loss and training length are selected on held-out rows."""
+        """True if loss and training length are selected on held-out rows."""
         return self.loss is None and self.bits is None
 
     def _plan(self, data: EncodedData) -> tuple[int, float]:

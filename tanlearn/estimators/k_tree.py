@@ -301,7 +301,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
 
     @property
     def _is_open(self) -> bool:
-        """Whether the learner is selected on held-out rows."""
+        """True if the learner is selected on held-out rows."""
         return self.loss is None and self.bits is None
 
     def _train_parts(

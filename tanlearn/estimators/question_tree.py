@@ -208,9 +208,11 @@ def question_tree(
         If a parameter is invalid, there are more than ``max_paths`` paths, or exact gains would take too many
         operations.
 
-    Notes ----- The search is greedy: each question has the largest expected gain per cost, or is the first question of
-    the best plan of ``depth`` questions. Information is computed from the probabilities of the network, and confidence
-    from the calibrated probabilities.
+    Notes
+    -----
+    The search is greedy: each question has the largest expected gain per cost, or is the first question of the best
+    plan of ``depth`` questions. Information is computed from the probabilities of the network, and confidence from the
+    calibrated probabilities.
 
     Examples
     --------

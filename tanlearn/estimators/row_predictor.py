@@ -53,9 +53,11 @@ class RowPredictor:
     joint_error : str, optional
         Message of the AttributeError that :meth:`log_joint` raises. By default, :meth:`log_joint` is available.
 
-    Notes ----- The results are equal, bit for bit, to the results of ``predict``, ``predict_proba`` and
-    ``predict_joint_log_proba`` for the same row. There is one exception: in networks of terms with two or more parents
-    per feature, log probabilities of rows with missing values may differ in the last digits.
+    Notes
+    -----
+    The results are equal, bit for bit, to the results of ``predict``, ``predict_proba`` and ``predict_joint_log_proba``
+    for the same row. There is one exception: in networks of terms with two or more parents per feature, log
+    probabilities of rows with missing values may differ in the last digits.
 
     The predictor of a forest or an ensemble contains a copy of the parameters of the forest.
 

@@ -91,8 +91,10 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns, set only if ``X`` had column names.
 
-    Notes ----- Let ``n`` be the counts of the labeled rows, ``w`` the weights of the unlabeled rows times
-    ``unlabeled_weight``, and ``alpha`` the pseudo-count for smoothing. The score times the weight of all rows is::
+    Notes
+    -----
+    Let ``n`` be the counts of the labeled rows, ``w`` the weights of the unlabeled rows times ``unlabeled_weight``, and
+    ``alpha`` the pseudo-count for smoothing. The score times the weight of all rows is::
 
         sum_k (n_k + alpha) log theta_k  +  sum_u w_u log sum_c P(c, x_u)
 

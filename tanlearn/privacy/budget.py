@@ -50,9 +50,11 @@ class PrivacyBudget:
     TypeError
         If ``epsilon`` or ``delta`` is not a number.
 
-    See Also -------- tanlearn.TableEncoder.declare : Declare categories and cut points without reading rows.
-    tanlearn.TableCounts : Counts of rows of raw data. tanlearn.ConcentratedBudget : A budget for several releases, with
-    less noise in each release.
+    See Also
+    --------
+    tanlearn.TableEncoder.declare : Declare categories and cut points without reading rows.
+    tanlearn.TableCounts : Counts of rows of raw data.
+    tanlearn.ConcentratedBudget : A budget for several releases, with less noise in each release.
 
     Notes
     -----

@@ -50,11 +50,12 @@ class ConcentratedBudget:
     --------
     tanlearn.PrivacyBudget : A budget for one release, or without delta.
 
-    Notes ----- Let D and D' be any two data sets that differ by one row, which only one of them contains. A release is
-    rho-zCDP if the Renyi divergence of order alpha between its results for D and for D' is at most rho alpha for all
-    alpha >
-    1. The losses rho of several releases add up, even if a release depends on the results of earlier ones (Bun and
-    Steinke 2016, lemma 2.3). If one row changes k counts by 1, discrete Gaussian noise on the counts is rho-zCDP with
+    Notes
+    -----
+    Let D and D' be any two data sets that differ by one row, which only one of them contains. A release is rho-zCDP if
+    the Renyi divergence of order alpha between its results for D and for D' is at most rho alpha for all alpha > 1. The
+    losses rho of several releases add up, even if a release depends on the results of earlier ones (Bun and Steinke
+    2016, lemma 2.3). If one row changes k counts by 1, discrete Gaussian noise on the counts is rho-zCDP with
 
         rho = k / (2 variance)                  (Canonne, Kamath and Steinke 2020, theorem 14),
 
