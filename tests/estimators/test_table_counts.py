@@ -156,7 +156,7 @@ def test_counts_in_other_categories_or_cuts_are_refused(counts, change, message)
     other = change(frame, y)
     with pytest.raises(ValueError, match=message) as caught:
         counts.merge(other)
-    assert "Count one of them again with the categories of the other: TableCounts.of_source(..., like=one)" in str(
+    assert "Count one of them again with the categories of the other: TableCounts.of_source(..., like=other)" in str(
         caught.value
     )
     assert counts.counts.to_bytes() == before
