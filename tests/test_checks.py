@@ -179,7 +179,7 @@ def chow_liu(data, rng):
 STRUCTURE_FAULTS = {
     "nothing": (Learner(lambda data, rng: None), "Learner.learn must return a Structure, got None"),
     "list": (Learner(lambda data, rng: [-1] * data.n_features), "must return a Structure, got an object of type list"),
-    "size": (Learner(lambda data, rng: Structure([-1, 0])), "a structure of 5 features, like the rows, got 2"),
+    "size": (Learner(lambda data, rng: Structure([-1, 0])), "a structure with 5 features, like the rows, got 2"),
     "in place": (Learner(spoil), "changes the data"),
     "global": (Learner(with_global_generator), "a different result for the same data and seed"),
     "weights": (Learner(by_number_of_rows), "a different result if the rows of weight 0 are left out"),

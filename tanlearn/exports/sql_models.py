@@ -101,7 +101,7 @@ class Remedies:
 
 @dataclass(frozen=True)
 class UsesOfNull:
-    """Whether ``missing="null"`` gives a shorter statement, because a column that is marginalized can be missing."""
+    """Test of whether ``missing="null"`` shortens the statement, because marginalized columns may be missing."""
 
     columns: Sequence[RawColumn]
 
