@@ -286,8 +286,13 @@ def _structure_of_pairs(classifier: Any, pairs: PairCounts, rng: np.random.Gener
     return structure
 
 
-def _no_rows() -> EncodedData:
+def _no_rows(learner: Any) -> EncodedData:
     """Raise a ValueError for parameter learners that need rows in addition to counts."""
+    if getattr(learner, "m", None) == "auto":
+        raise ValueError(
+            "m='auto' needs rows, because m is selected by leave-one-out predictions, but counts have no rows. Set m, "
+            "for example m=1.0, or use HierarchicalDirichlet()."
+        )
     raise ValueError(
         f"{type(learner).__name__} needs rows in addition to counts, but counts have no rows. Call fit with the rows, "
         f"or set parameters to a learner that needs only counts."
