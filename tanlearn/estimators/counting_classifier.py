@@ -25,6 +25,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.estimator_input import delete_fitted_attributes, encode_batch, new_encoder
 from tanlearn.kernels._cuda import check_device
+from tanlearn.parameters.parameter_learner import validate_settings
 from tanlearn.sources.table import shorten
 from tanlearn.sources.validation import read_labels
 
@@ -299,7 +300,7 @@ class CountingClassifier(Classifier):
         self._validate_params()
         check_device(self.device)
         for part in ("structure", "parameters"):
-            getattr(getattr(self, part, None), "_validate_params", bool)()
+            validate_settings(getattr(self, part, None))
 
     def _learn_source(self, source: RowSource, exact: bool) -> Self:
         """Fit the classifier to a source of rows."""

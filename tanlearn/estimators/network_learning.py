@@ -32,7 +32,7 @@ from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.calibration import Calibration
 from tanlearn.parameters.learned_structure import LearnedStructure, copy_generator
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
-from tanlearn.parameters.parameter_learner import check_learner_device, counts_classes, needs_of
+from tanlearn.parameters.parameter_learner import check_learner_device, counts_classes, needs_of, validate_settings
 from tanlearn.structures.structures import Structure, check_structure
 from tanlearn.structures.table_layout import TableLayout
 
@@ -201,7 +201,7 @@ def convert_counts(classifier: Any, counts: Any) -> Any:
 def learn_counts(classifier: Any, counts: Any) -> None:
     """Learn the structure from the counts, unless it is fixed, and fit the parameters."""
     learner = _new_parameter_learner(classifier)
-    getattr(learner, "_validate_params", bool)()  # a user's learner may not be a BaseEstimator
+    validate_settings(learner)
     if not _are_of(classifier, counts):
         raise ValueError(
             f"structure is {classifier.structure!r}, but earlier batches were counted for another structure. Start "

@@ -10,7 +10,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 
-__all__ = ["ParameterLearner", "check_learner_device", "counts_classes", "needs_of"]
+__all__ = ["ParameterLearner", "check_learner_device", "counts_classes", "needs_of", "validate_settings"]
 
 
 class ParameterLearner(Protocol):
@@ -79,3 +79,9 @@ def check_learner_device(learner: Any, device: str) -> None:
             f"device={devices[0]!r}, or learners that have kernels for {device!r}, such as ChowLiu() for structures, "
             f"MaximumLikelihood() and ConjugateGradient() for parameters."
         )
+
+
+def validate_settings(learner: Any) -> None:
+    """Validate the settings of a learner that declares their constraints; learners of users need not do so."""
+    if hasattr(learner, "_parameter_constraints"):
+        learner._validate_params()
