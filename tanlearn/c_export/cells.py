@@ -24,8 +24,9 @@ static inline void model_add(model_position at, model_sum *sums)
     }
 }"""
 
-# Bytes are read on demand. gcc -Os generates multiplications for positions that increase by the bits of a magnitude
-# (12.2 for Cortex-M0+), and for a loop that reads bytes instead of one or two conditions (5.4 for AVR).
+# Bytes are read on demand. gcc -Os (12.2 for Cortex-M0+) generates multiplications if positions increase by the number
+# of bits of a magnitude. gcc -Os (5.4 for AVR) generates them if a loop reads the bytes instead of one or two
+# conditions.
 _ADD_PACKED = """
 /* Add a row of magnitudes, which starts at a bit position, to the sums. */
 static inline void model_add(model_position at, model_sum *sums)
@@ -48,11 +49,11 @@ _REFILL = """
 
 
 def add_cells(text: CText, magnitudes: AnyArray, n_bits: int, columns: tuple[int, str], *, packed: bool) -> int:
-    """Append magnitudes in rows, the type of their positions, and ``model_add``, which adds a row to sums.
+    """Append rows of magnitudes, the type of their positions, and ``model_add``, which adds a row to sums.
 
-    ``columns`` is the length of a row, as a number and as a C expression. If ``packed``, magnitudes are stored as bits,
-    unless they fill whole bytes. Return the difference between the positions of adjacent magnitudes. Raises ValueError
-    if there are 2**32 positions or more.
+    ``columns`` is the length of a row, as a number and as a C expression. If ``packed`` is true, magnitudes are stored
+    bit by bit, unless they fill whole bytes. Returns the difference between the positions of adjacent magnitudes.
+    Raises ValueError if there are 2**32 positions or more.
 
     Shapes: magnitudes: (n,), from 0 to 2**n_bits - 1.
     """
@@ -61,8 +62,8 @@ def add_cells(text: CText, magnitudes: AnyArray, n_bits: int, columns: tuple[int
     end = len(magnitudes) * unit
     if end > _LARGEST_POSITION:
         raise ValueError(
-            f"CPTs must have less than 2**32 bits, because positions in C have 32 bits, got {end} bits. Use fewer "
-            f"bits, or learn CPTs with fewer values or parents."
+            f"CPTs must have fewer than 2**32 bits, because positions in C have 32 bits, got {end} bits. Use fewer "
+            f"bits per entry, or learn CPTs with fewer values or parents."
         )
     n_columns, length = columns
     text.add(f"typedef {unsigned_type(max(256, end))} model_position;")

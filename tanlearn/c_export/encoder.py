@@ -1,7 +1,7 @@
 """C99 code that encodes raw values with the same comparisons as in Python.
 
-Cut points in C are constants of the C type of their column. For single precision and integers, the constant is the
-largest number of this type that is not above the cut point. Comparisons therefore have the same results as in Python.
+A cut point becomes a constant of the C type of its column. For single precision and integers, this is the largest
+number of the type that is not above the cut point. Comparisons therefore have the same results as in Python.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tanlearn.encoding.table_encoder import TableEncoder
 
 __all__ = ["NUMBER_TYPES", "ColumnKind", "add_encoder", "add_value_encoder", "column_kinds", "is_union", "to_c"]
 
-#: C types by the names that ``number_type`` accepts.
+#: C types. The keys are the allowed values of ``number_type``.
 NUMBER_TYPES = {"double": "double", "float": "float", "int32": "int32_t", "int16": "int16_t"}
 _INTEGERS = {"int16_t": 16, "int32_t": 32, "int64_t": 64}
 _LIMITS = {"double": "DBL_MAX", "float": "FLT_MAX"}
@@ -31,9 +31,9 @@ class ColumnKind:
     """Encoding of a column: its C type and its cut points or categories."""
 
     name: str  # "cuts" (by cut points), "numbers", "integers", "strings" (by categories) or "codes" (not encoded)
-    member: str  # name of the value in the union of all C types
-    c_type: str  # C type of the raw value; empty for "codes"
-    values: list[Any]  # cut points or categories, as numbers of that type or as bytes
+    member: str  # name of the member for the value in the union of all C types
+    c_type: str  # C type of the raw value, or empty for "codes"
+    values: list[Any]  # cut points or categories, as numbers of the C type or as bytes
 
 
 _CUT_POINT_BLOCKS = {
@@ -134,9 +134,9 @@ static inline int16_t model_encode_value(model_index i, const model_value *value
 def column_kinds(encoder: TableEncoder, names: list[str], number_type: str) -> list[ColumnKind]:
     """Return the encoding of each column of a fitted encoder.
 
-    ``names`` are the columns in messages, and ``number_type`` is a key of ``NUMBER_TYPES``. Raises ValueError if a
-    column had no value in training or has a category for missing values, or if C cannot represent a cut point or
-    category.
+    ``names`` are the names of the columns in messages, and ``number_type`` is a key of ``NUMBER_TYPES``. Raises
+    ValueError if a column had no value in training or has a category for missing values, or if C cannot represent a cut
+    point or category.
     """
     if encoder.has_missing_category_.any():
         raise ValueError(
@@ -206,9 +206,9 @@ def _of_categories(categories: AnyArray, name: str, c_type: str) -> ColumnKind:
 
 
 def to_c(value: Any, c_type: str, position: str) -> Any:
-    r"""Return a value as the nearest value of a C type: an int, a rounded float, or bytes without null characters.
+    r"""Convert a value to the nearest value of a C type: an int, a rounded float, or bytes without null characters.
 
-    Raises ValueError if the type cannot represent the value. ``position`` is the column in messages.
+    Raises ValueError if the type cannot represent the value. Messages contain the column in ``position``.
     """
     if isinstance(value, (str, bytes)) and c_type == "const char *":
         encoded = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
@@ -235,7 +235,7 @@ def is_union(kinds: list[ColumnKind]) -> bool:
 
 
 def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
-    """Append the cut points and categories, and the functions that take raw rows.
+    """Append the cut points and categories, and the functions whose arguments are raw rows.
 
     ``text`` must contain ``model_predict_codes``. ``n_states`` is the C expression for the number of states of feature
     ``i``.
@@ -245,13 +245,13 @@ def add_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
 
 
 def add_value_encoder(text: CText, kinds: list[ColumnKind], n_states: str) -> None:
-    """Append the cut points and categories, and the function that takes a raw value, see :func:`add_encoder`."""
+    """Append cut points, categories, and the function whose argument is a raw value (see :func:`add_encoder`)."""
     blocks = _add_blocks(text, kinds, "(*value)").replace("\n    ", "\n")
     text.add(_ENCODE_VALUE, n_states=n_states, blocks=blocks, missing=_missing(kinds))
 
 
 def _add_blocks(text: CText, kinds: list[ColumnKind], value: str) -> str:
-    """Append the cut points and categories. Return the code that encodes the C expression ``value`` of feature i."""
+    """Append the cut points and categories. Return C code that encodes the expression ``value`` for feature i."""
     used = {kind.name: kind for kind in kinds}
     members = {kind.member: text.rename(kind.c_type or "model_code") for kind in kinds}
     if is_union(kinds):
@@ -283,7 +283,7 @@ def _add_blocks(text: CText, kinds: list[ColumnKind], value: str) -> str:
 
 
 def _missing(kinds: list[ColumnKind]) -> str:
-    """Return a description of how a row represents a missing value, for a comment in C."""
+    """Describe the values that represent missing values in a row, for a comment in C."""
     ways = {
         "cuts": "NaN (compile without -ffast-math)",
         "numbers": "NaN (compile without -ffast-math)",
@@ -297,7 +297,7 @@ def _missing(kinds: list[ColumnKind]) -> str:
 
 
 def _add_values(text: CText, name: str, kinds: list[ColumnKind], start: list[int]) -> None:
-    """Append the cut points or categories of all columns of a kind, without duplicates, and set ``start`` in place."""
+    """Append the cut points or categories of all columns of a kind, without duplicates. Set ``start`` in place."""
     begun: dict[tuple[Any, ...], int] = {}
     pool: list[Any] = []
     chosen = [i for i, kind in enumerate(kinds) if kind.name == name]

@@ -1,9 +1,9 @@
-"""C99 code that sums the gains of a Bayes forest with integer additions and comparisons only.
+"""C99 code that sums the gains of a Bayes forest, with integer additions and comparisons only.
 
-For each network, thresholds convert the codes of the encoder to the codes of the network. For each family, the program
-descends from context to context by the values of the parents. In each context, it subtracts the gains of the value of
-the feature from the sums of the classes that occur there. Sums are unsigned, and start at the largest total that a row
-can subtract, or above.
+For each network, the codes of the encoder are converted to the codes of the network by thresholds. For each family, the
+program descends from context to context according to the values of the parents. In each context, it subtracts the gains
+for the value of the feature from the sums of the classes that occur in the context. Sums are unsigned. Their initial
+values are at least the largest total that can be subtracted for a row.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ static inline int16_t model_sums(const model_code *codes, model_sum *sums)
 
 
 class ForestSums:
-    """Sums of magnitudes of a Bayes forest with gains rounded to a few bits."""
+    """Sums of magnitudes for a Bayes forest whose gains are rounded to a few bits."""
 
     def __init__(self, forest: Forest, bits: int) -> None:
         if forest.shift.any():
@@ -121,11 +121,11 @@ class ForestSums:
         self.largest_sum = int(self._initial.max()) + int(np.ceil(-lowest / self._step))
 
     def codes(self, codes: Codes) -> Codes:
-        """Return the codes in C, which equal the codes of the encoder."""
+        """Return the codes in C, which are equal to the codes of the encoder."""
         return codes
 
     def sums(self, codes: Codes) -> IntArray:
-        """Return the sums in C of complete rows of codes (n_features, n_rows), as (n_rows, n_classes)."""
+        """Return the sums (n_rows, n_classes) that C computes for complete rows of codes (n_features, n_rows)."""
         scores = np.zeros((1, codes.shape[1], self.n_classes))
         slots = np.zeros(self._forest.weights.shape[1:], np.intp)
         for network, weight in zip(self._forest.members, self._forest.weights, strict=True):
@@ -134,7 +134,7 @@ class ForestSums:
         return sums
 
     def add(self, text: CText, n_states: str, *, packed: bool) -> None:
-        """Append the contexts and ``model_sums``, see :meth:`tanlearn.c_export.scores.Scores.add`."""
+        """Append the contexts and ``model_sums`` (see :meth:`tanlearn.c_export.scores.Scores.add`)."""
         networks = self._forest.members
         all_tables = [network.tables for network in networks]
         sizes = [len(tables.trie.branch) for tables in all_tables]
@@ -203,7 +203,7 @@ class ForestSums:
 
 
 def _joined(starts: list[tuple[AnyArray, int]]) -> IntArray:
-    """Concatenate the lists of several networks: return the start of each list, and the total length."""
+    """Concatenate the lists of several networks. Return the start of each list, and the total length."""
     found, total = [], 0
     for own, size in starts:
         found.append(own[:-1].astype(np.intp) + total)
@@ -213,9 +213,9 @@ def _joined(starts: list[tuple[AnyArray, int]]) -> IntArray:
 
 
 def _thresholds(cuts: Discretization) -> list[IntArray]:
-    """Return the first code of each value of a network, without the first value; empty for unchanged features.
+    """Return, for each feature, the first codes of all values of a network but the first. Unchanged features have none.
 
-    A feature with a single value has a threshold that no code reaches.
+    If a feature has a single value, its threshold is above all codes.
     """
     found = []
     for start, stop in pairwise(cuts.start.tolist()):
@@ -229,7 +229,7 @@ def _thresholds(cuts: Discretization) -> list[IntArray]:
 
 
 def _range(tables: ContextTables) -> tuple[float, float]:
-    """Return a lower and an upper bound of the sum of gains of a row."""
+    """Return a lower and an upper bound for the sum of the gains of a row."""
     trie = tables.trie
     lowest = highest = 0.0
     for root, stop in pairwise([*tables.root.tolist(), len(trie.branch)]):

@@ -1,4 +1,4 @@
-"""Common parts of all C99 headers: comments, include guard, macros that read constants, names of classes."""
+"""Common parts of all C99 headers: comments, include guard, macros that read constants, and names of classes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ static const char *const model_class_names[MODEL_N_CLASSES] = {
 enum {
 @numbers@};"""
 
-#: Macros of avr-libc that read flash memory on AVR. Types without such a macro are copied by a function.
+#: Macros of avr-libc that read flash memory on AVR. For types without such a macro, a function copies the value.
 _AVR = {
     "READ_8": "pgm_read_byte",
     "READ_16": "pgm_read_word",
@@ -124,7 +124,7 @@ def framed(
     """Return the text of a header.
 
     ``functions`` describes the functions, and ``definitions`` contains the macros and types that the body uses.
-    ``values`` introduces the list of the columns, and ``stack`` is the number of bytes of arrays on the stack.
+    ``values`` introduces the list of columns, and ``stack`` is the number of bytes that arrays take on the stack.
     """
     text = str(body)
     floating = [limit for limit in ("DBL_MAX", "FLT_MAX") if limit in text]
@@ -153,7 +153,7 @@ def framed(
 
 
 def _avr_reader(head: CText, reader: str) -> str:
-    """Return the definition of a reader macro on AVR, whose constants are in flash memory."""
+    """Return the definition of a reader macro for AVR, where constants are in flash memory."""
     copy, function = "", _AVR.get(reader)
     if function is None:
         copy = head.rename(_COPY, type=_AVR_COPIED[reader], function=reader.lower())
@@ -162,7 +162,7 @@ def _avr_reader(head: CText, reader: str) -> str:
 
 
 def _describe(kind: ColumnKind, name: str, named: bool) -> str:
-    """Return a description of the values of a column, for a comment in C."""
+    """Describe the values of a column, for a comment in C."""
     what = {"cuts": "", "codes": ", the code that encoder_.transform returns"}
     member, c_type = f".{kind.member} " * named, kind.c_type or f"{name}_code"
     return f"{member}{c_type}{what.get(kind.name, ', one of the categories')}"

@@ -1,13 +1,13 @@
-"""Export of integer classifiers as C99 headers without floating point, multiplications or files, for embedded use.
+"""Export of integer classifiers as C99 headers for embedded use, without floating point, multiplications or files.
 
-A header contains a complete classifier and needs no library. ``name_predict(row)`` takes raw values,
-``name_predict_codes(codes)`` takes codes, and both return the number of a class. They add one magnitude per CPT or
-term, as Python does (see :class:`~tanlearn.IntegerTables`). The class with the smallest sum is the most probable one;
-ties go to the first class.
+A header contains a complete classifier and needs no library. ``name_predict(row)`` predicts from raw values, and
+``name_predict_codes(codes)`` from codes. Both return the number of a class. They add one magnitude per CPT or term, as
+Python does (see :class:`~tanlearn.IntegerTables`). The class with the smallest sum is the most probable class. In a
+tie, it is the first of these classes.
 
-Rows must be complete. To marginalize a missing feature, Python computes exponentials: rounded CPTs are not normalized,
-so even the CPT of a feature without children does not sum to one. The C functions return -1 for a missing or unseen
-value, and the caller decides how to proceed.
+Rows must be complete. Rounded CPTs are not normalized, so even the CPT of a feature without children does not sum to
+one. To marginalize a missing feature, Python therefore computes exponentials. The C functions return -1 if a value is
+missing or unseen, and the caller decides how to proceed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tanlearn.models.boosted_terms import BoostedTerms
 __all__ = ["export_c"]
 
 _FILE = Kind("C source", "Name another file", "Export it again")
-#: Largest 16-bit int.
+#: Largest 16-bit integer.
 _MOST = 2**15 - 1
 
 _FUNCTIONS = """   int16_t @name@_predict(const @name@_value *row)
@@ -70,8 +70,8 @@ def export_c(
 ) -> None:
     """Write a fitted classifier as one C99 header, and optionally a test program.
 
-    See :meth:`tanlearn.NaiveBayesClassifier.export_c` for the parameters and errors. CPTs must be integers; numbers of
-    other models are rounded to ``bits``.
+    See :meth:`tanlearn.NaiveBayesClassifier.export_c` for the parameters and errors. CPTs must contain integers. The
+    numbers of forests and boosted terms are rounded to ``bits`` bits.
     """
     _check_model(model)
     target = Path(path)
@@ -121,7 +121,7 @@ def _check_model(model: Any) -> None:
 
 
 def _scores(model: Any, kinds: list[ColumnKind], bits: int) -> tuple[Scores, list[ColumnKind]]:
-    """Return the scores of a model as C code, and the encoding of the columns for them."""
+    """Return the scores of a model for export to C, and the encoding of its columns."""
     if isinstance(model.model_, BoostedTerms):
         return TermSums.of(model.model_, bits, kinds)
     if isinstance(model.model_, Forest):

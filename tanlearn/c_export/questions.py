@@ -1,7 +1,7 @@
-"""C99 code of a tree of questions, which returns the feature to measure next given the answers, and finally the class.
+"""C99 code for a tree of questions, which returns the next feature to measure given the answers, and then the class.
 
-Nodes are numbers: first the questions, then an unsure and a sure answer for each class. The children of a question are
-consecutive, one per code of its feature. Equal subtrees are stored once.
+Nodes are numbered. The questions come first, followed by an unsure and a sure end for each class. The children of a
+question are consecutive, with one child per code of its feature. Equal subtrees are stored only once.
 """
 
 from __future__ import annotations
@@ -99,14 +99,14 @@ static inline int16_t model_answer(model_node *node, const model_value *value)
 
 
 class Leaf(NamedTuple):
-    """End of the questions."""
+    """Node at the end of the questions."""
 
     best: int  # number of the most probable class
     is_sure: bool
 
 
 class Question(NamedTuple):
-    """Feature to observe next; ``children`` are numbers of nodes, one per code of the feature."""
+    """Node with the feature to observe next. ``children`` contains the next node for each code of the feature."""
 
     feature: int
     best: int
@@ -183,7 +183,7 @@ def _numbers(nodes: Sequence[Leaf | Question]) -> list[int]:
 
 
 def _add_questions(text: CText, questions: list[Question], numbers: list[int], n_states: str) -> None:
-    """Append the arrays of the questions, and the functions of nodes."""
+    """Append the arrays of the questions, and the functions that read nodes."""
     starts: dict[tuple[int, ...], int] = {}
     children: list[int] = []
     start = []

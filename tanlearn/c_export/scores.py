@@ -1,4 +1,4 @@
-"""Scores of a classifier as C99 code: sums of integers; the most probable class has the smallest sum."""
+"""Scores of a classifier as C99 code. Scores are sums of integers, and the smallest sum is the most probable class."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class Scores(Protocol):
     n_states: list[int]  # number of codes of each feature
     title: str  # description of the classifier, for a comment
     largest_sum: int
-    n_code_arrays: int  # arrays of a code per feature on the stack
+    n_code_arrays: int  # number of arrays on the stack with one code per feature
 
     def codes(self, codes: Codes) -> Codes:
-        """Return the codes in C for codes of the encoder."""
+        """Convert codes of the encoder to codes in C."""
 
     def sums(self, codes: Codes) -> IntArray:
         """Return the sums that the C code computes for complete rows.
@@ -57,6 +57,7 @@ class Scores(Protocol):
     def add(self, text: CText, n_states: str, *, packed: bool) -> None:
         """Append the constants and ``model_sums``, which writes the sums of a row of codes, or returns -1.
 
-        ``n_states`` is the C expression for the number of states of feature ``i``. If ``packed``, magnitudes are stored
-        as bits, otherwise as bytes. Raises ValueError if the magnitudes have 2**32 bits or more.
+        ``n_states`` is the C expression for the number of states of feature ``i``. If ``packed`` is true, magnitudes
+        are stored bit by bit, and otherwise in whole bytes. Raises ValueError if the magnitudes have 2**32 bits or
+        more.
         """

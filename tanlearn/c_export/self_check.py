@@ -76,11 +76,11 @@ int main(void)
 
 
 def self_test(model: Any, scores: Scores, header: str, name: str, kinds: list[ColumnKind], X: Any) -> str:
-    """Return a program that compares codes, sums and classes of the raw rows X in C and in Python.
+    """Return a program that compares the codes, sums and classes of raw rows X between C and Python.
 
-    Floating-point values are rounded to their C type, in Python too. ``header`` is the name of the file to include, and
-    ``name`` the prefix of the names in that file. Raises ValueError if X has other columns than in ``fit``, or a value
-    that its C type cannot represent.
+    Floating-point values are rounded to their C type, also in Python. ``header`` is the name of the file to include,
+    and ``name`` is the prefix of the names in that file. Raises ValueError if the columns of X differ from those in
+    ``fit``, or if a value cannot be represented in its C type.
 
     Shapes: X: (n_samples, n_features).
     """
@@ -132,7 +132,7 @@ def _rounded(column: Column, kind: ColumnKind, held: list[Any]) -> Column:
 
 
 def _spell(kind: ColumnKind, held: list[Any], codes: list[int], named: bool) -> list[str]:
-    """Return the C initializers of a column."""
+    """Return the C initializers for the values of a column."""
     if not kind.c_type:
         spelt = list(map(str, codes))
     elif kind.c_type == "const char *":

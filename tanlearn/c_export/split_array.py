@@ -1,9 +1,9 @@
-"""Arrays beyond the limits of AVR, where an array has at most 32,767 bytes and pointers reach 64 KB of flash memory.
+"""Arrays that exceed the limits of AVR: 32,767 bytes per array, and 64 KB of flash memory for pointers.
 
-If ``MODEL_SPLIT`` is defined, as the header does on AVR, a long array is split into several. Each array except the last
-also contains the first elements of the next one, as many as a row may have. A row therefore always lies in a single
-array. AVRs with more than 64 KB of flash memory store these arrays after the program, and read them by far addresses of
-32 bits. On other microcontrollers the array is not split.
+The header defines ``MODEL_SPLIT`` on AVR. If it is defined, a long array is split into several arrays. Each of these
+except the last also contains the first elements of the next array, as many as a row may have. A row is therefore always
+contained in a single array. On AVRs with more than 64 KB of flash memory, these arrays are stored after the program,
+and are read with 32-bit far addresses. On other microcontrollers, the array is not split.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ _FIRST = """    return MODEL_ADDRESS(@array@, at);
 
 
 def is_long(c_type: str, length: int, n_row: int) -> bool:
-    """Return whether an array must be split on AVR, and fits its flash memory.
+    """Return whether an array must be split on AVR, but fits into its flash memory.
 
-    ``n_row`` is the maximum number of elements read from one position on.
+    ``n_row`` is the maximum number of elements that are read from one position on.
     """
     size = _SIZES[c_type]
     return _LONGEST < length * size < _LARGEST_FLASH and n_row * size < _LONGEST // 2
@@ -74,7 +74,7 @@ def add_split_array(text: CText, name: str, c_type: str, values: Sequence[Any], 
     """Append an array, and ``model_address_of``, which returns the read address of a ``model_position``.
 
     ``MODEL_READ_ADDRESS(address, index)`` reads the element ``index`` after such an address. ``n_row`` is the maximum
-    number of elements read from one position on. The header must define the type ``model_position``.
+    number of elements that are read from one position on. The header must define the type ``model_position``.
     """
     size = _SIZES[c_type]
     far = {"uint8_t": "byte", "uint16_t": "word", "float": "float"}[c_type]

@@ -1,10 +1,11 @@
-"""C99 code that sums the magnitudes of a row without multiplications.
+"""C99 code that sums the magnitudes for a row without multiplications.
 
-The position of a CPT row is the offset of the CPT plus value times stride for the child and each parent. There are few
-distinct strides; with one parent, the strides of all parents equal the number of classes. Multiples of strides are
-therefore stored in a lookup table, which takes 240 bytes for letter's 42,042 entries.
+The position of a CPT row is the offset of the CPT, plus value times stride for the child and for each parent. There are
+only a few distinct strides. For example, if features have one parent, the strides of all parents are equal to the
+number of classes. Multiples of strides are therefore stored in a lookup table. For the 42,042 entries of a network for
+letter, this table takes 240 bytes.
 
-Shifts and additions would take as much space, and compilers turn them back into multiplications.
+Shifts and additions would take as much space, and compilers would convert them back to multiplications.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ _PARENT = """
 
 
 class NetworkSums:
-    """Sums of magnitudes of a network with integer CPTs."""
+    """Sums of magnitudes for a network with integer CPTs."""
 
     def __init__(self, tables: IntegerTables, structure: Structure) -> None:
         self._tables, self._structure = tables, structure
@@ -58,16 +59,16 @@ class NetworkSums:
         self.largest_sum = int(np.maximum.reduceat(tables.magnitudes, first).sum(dtype=np.int64))
 
     def codes(self, codes: Codes) -> Codes:
-        """Return the codes in C, which equal the codes of the encoder."""
+        """Return the codes in C, which are equal to the codes of the encoder."""
         return codes
 
     def sums(self, codes: Codes) -> IntArray:
-        """Return the sums in C of complete rows of codes (n_features, n_rows), as (n_rows, n_classes)."""
+        """Return the sums (n_rows, n_classes) that C computes for complete rows of codes (n_features, n_rows)."""
         scores = log_joint(self._tables, self._structure, np.ascontiguousarray(codes))
         return np.rint(-scores / self._tables.fixed_point.step).astype(np.int64)
 
     def add(self, text: CText, n_states: str, *, packed: bool) -> None:
-        """Append the CPTs and ``model_sums``, see :meth:`tanlearn.c_export.scores.Scores.add`."""
+        """Append the CPTs and ``model_sums`` (see :meth:`tanlearn.c_export.scores.Scores.add`)."""
         tables, layout = self._tables, self._tables.layout
         text.add("\n/* Magnitudes of the prior, then of each feature as [value][values of parents][class]. */")
         columns, n_bits = (self.n_classes, text.rename("MODEL_N_CLASSES")), tables.fixed_point.n_bits
@@ -96,12 +97,12 @@ def _strides(tables: IntegerTables) -> AnyArray:
     layout = tables.layout
     widths = np.where(layout.parents >= 0, layout.n_states[layout.parents], 1)
     strides = np.full((layout.n_tables, 1 + widths.shape[1]), layout.n_classes)
-    strides[:, :-1] *= widths[:, ::-1].cumprod(axis=1)[:, ::-1]  # a stride is the product of the widths after it
+    strides[:, :-1] *= widths[:, ::-1].cumprod(axis=1)[:, ::-1]  # a stride is the product of all subsequent widths
     return strides
 
 
 def _multiples(strides: AnyArray, lengths: AnyArray) -> tuple[AnyArray, list[int]]:
-    """Return the start of the multiples of each stride, shaped like ``strides``, and all multiples in one list.
+    """Return the start of the multiples of each stride, in the shape of ``strides``, and a list of all multiples.
 
     The number of multiples of a stride is the largest number of values of a feature with this stride.
     """

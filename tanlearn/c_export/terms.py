@@ -1,11 +1,11 @@
-"""C99 code that sums the magnitudes of boosted terms, without multiplications.
+"""C99 code that sums the magnitudes of boosted terms without multiplications.
 
-The cells of a term are consecutive rows. If the value of the row is on side 1 of a split, the position increases by the
-stride of the split. The stride doubles from split to split, so the next term starts one stride after the last split,
-and no positions are stored. A split of ordered values takes two numbers: its feature, and the first code on side 1. For
-a split of categories, the second number is the position of its bits, one per category. Cut points that no split uses
-are left out. The first class has no cells, because the cells of each other class are its scores minus the scores of the
-first class.
+The cells of a term are consecutive rows of magnitudes. If the value of a feature is on side 1 of a split, the position
+increases by the stride of the split. The stride doubles from split to split. The next term starts one stride after the
+last split, so positions need not be stored. A split of ordered values is stored as two numbers: its feature, and the
+first code on side 1. For a split of categories, the second number is the position of its bits, one bit per category.
+Cut points that no split uses are left out. The first class has no cells, because the cells of every other class contain
+its scores minus the scores of the first class.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ _IS_IN_SET = "((@set@ >> (code & 7u)) & 1) != 0"
 
 
 class TermSums:
-    """Sums of magnitudes of boosted terms with numbers rounded to a few bits."""
+    """Sums of magnitudes for boosted terms whose numbers are rounded to a few bits."""
 
     def __init__(self, terms: BoostedTerms, bits: int, groups: list[IntArray]) -> None:
-        """Round terms; ``groups`` maps the codes of the encoder to codes in C, for each feature."""
+        """Round the terms. ``groups`` contains, for each feature, a map from codes of the encoder to codes in C."""
         rounded, self._step = round_terms(terms, bits)
         self._terms = [_of_groups(term, groups) for term in rounded.terms()] if len(rounded.log_prior) > 1 else []
         self._bits, self._groups = bits, groups
@@ -76,12 +76,12 @@ class TermSums:
         for own in values:
             highest[1:] += own.max(axis=0)
         self._cells = [own.max(axis=0) - own for own in values]
-        self._initial = highest.max() - highest  # so that sums of magnitudes are never negative
+        self._initial = highest.max() - highest  # sums of magnitudes are then never negative
         self.largest_sum = int(self._initial.max()) + sum(int(own.max()) for own in self._cells)
 
     @classmethod
     def of(cls, terms: BoostedTerms, bits: int, kinds: list[ColumnKind]) -> tuple[TermSums, list[ColumnKind]]:
-        """Return the scores, and the kinds of columns with only those cut points that splits use."""
+        """Return the scores, and the encoding of the columns without the cut points that no split uses."""
         groups, used_kinds = [], []
         is_used = [np.zeros(int(size) - 1, np.bool_) for size in terms.n_states]
         for term in terms.terms():
@@ -98,7 +98,7 @@ class TermSums:
         return cls(terms, bits, groups), used_kinds
 
     def codes(self, codes: Codes) -> Codes:
-        """Return the codes in C for codes of the encoder; missing values get an invalid code."""
+        """Convert codes of the encoder to codes in C. The code of a missing value is invalid."""
         dtype = codes_dtype(max(self.n_states))
         found: Codes = np.stack(
             [group.take(own, mode="clip") for group, own in zip(self._groups, codes, strict=True)]
@@ -119,7 +119,7 @@ class TermSums:
         return sums
 
     def add(self, text: CText, n_states: str, *, packed: bool) -> None:
-        """Append the terms and ``model_sums``, see :meth:`tanlearn.c_export.scores.Scores.add`."""
+        """Append the terms and ``model_sums`` (see :meth:`tanlearn.c_export.scores.Scores.add`)."""
         terms = self._add_terms(text, packed) if self._terms else ""
         text.array("initial", unsigned_type(int(self._initial.max())), self._initial.tolist())
         bound = f"{(len(self._terms) + 1) * self._step / 2:g}"
@@ -127,7 +127,7 @@ class TermSums:
         text.add(_SUMS, check=check, step=f"{self._step:g}", bound=bound, initial=initial, terms=terms)
 
     def _add_terms(self, text: CText, packed: bool) -> str:
-        """Append the arrays of the terms, and return the code that sums them."""
+        """Append the arrays of the terms, and return C code that sums the terms."""
         n_columns = self.n_classes - 1
         text.add("\n/* Magnitudes of each term as [sides of its splits, the last one first][class from the second]. */")
         columns = n_columns, text.rename("(MODEL_N_CLASSES - 1u)")
@@ -154,7 +154,7 @@ class TermSums:
         )
 
     def _add_tests(self, text: CText) -> tuple[list[int], str]:
-        """Append the sets of categories. Return the number of each split, and the condition that a code is on side 1.
+        """Append the sets of categories. Return a number for each split, and the condition that a code is on side 1.
 
         A number below the limit is the first code on side 1. Any other number, minus the limit, is the position of a
         set.
@@ -182,7 +182,7 @@ class TermSums:
 
 
 def _of_groups(term: Term, groups: Sequence[IntArray]) -> Term:
-    """Return a term over groups of codes. Monotone sides of ordered values become ascending."""
+    """Return the term for groups of codes. If the sides of ordered values are monotone, they become ascending."""
     sides, values = [], term.values
     for s, (i, own) in enumerate(zip(term.features.tolist(), term.sides, strict=True)):
         first = np.flatnonzero(np.diff(groups[i], prepend=-1))
@@ -195,6 +195,6 @@ def _of_groups(term: Term, groups: Sequence[IntArray]) -> Term:
 
 
 def _threshold(sides: AnyArray) -> int | None:
-    """Return the first code on side 1 if all later codes are on side 1, too, otherwise None."""
+    """Return the first code on side 1 if all later codes are also on side 1, and otherwise None."""
     first = len(sides) - int(sides.sum())
     return first if sides[first:].all() else None

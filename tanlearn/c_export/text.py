@@ -1,4 +1,4 @@
-"""Parts of C99 source text: constants of the smallest suitable types, read expressions, and literals."""
+"""Parts of C99 source code: constants of the smallest suitable types, expressions that read them, and literals."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 __all__ = ["CText", "comment", "signed_type", "size_of", "spell", "spell_lines", "spell_string", "unsigned_type"]
 
 _LINE = 112
-#: Macros that read constants, so that they can be redefined for microcontrollers with a separate memory for constants.
+#: Macros that read constants. They can be redefined for microcontrollers with a separate memory for constants.
 _READERS = {
     "8": "READ_8",
     "16": "READ_16",
@@ -24,13 +24,13 @@ _ARRAY = """static const @type@ @array@[@length@] MODEL_ATTRIBUTE = {
 
 
 class CText:
-    """Text of one header, whose names share a prefix."""
+    """Source code of one header, whose names share a prefix."""
 
     def __init__(self, name: str) -> None:
         self.name = name  # prefix of all names, converted to upper case for macros
         self._parts: list[str] = []
-        self.types: dict[str, str] = {}  # element types by array name without the prefix
-        self.n_bytes = 0  # of all arrays
+        self.types: dict[str, str] = {}  # element types; the keys are names of arrays without the prefix
+        self.n_bytes = 0  # total size of all arrays
 
     @property
     def readers(self) -> list[str]:
@@ -38,7 +38,7 @@ class CText:
         return sorted({_reader(c_type) for c_type in self.types.values()}, key=list(_READERS.values()).index)
 
     def rename(self, template: str, **values: Any) -> str:
-        """Replace ``model_`` and ``MODEL_`` in a template by the prefix, and names between ``@`` by values."""
+        """Replace ``model_`` and ``MODEL_`` in a template with the prefix, and names between ``@`` with values."""
         prefixes = {"model": f"{self.name}_", "MODEL": f"{self.name.upper()}_"}
         renamed = re.sub(r"\b(model|MODEL)_", lambda found: prefixes[found[1]], template)
         return re.sub(r"@(\w+)@", lambda found: str(values[found[1]]), renamed)
@@ -48,7 +48,7 @@ class CText:
         self._parts.append(self.rename(template, **values))
 
     def array(self, name: str, c_type: str, values: Sequence[Any]) -> None:
-        """Append an array of constants; an empty array gets one zero, because C has no arrays without elements."""
+        """Append an array of constants. Because C does not allow empty arrays, an empty array is given one zero."""
         self.types[name] = c_type
         self.n_bytes += max(1, len(values)) * size_of(c_type)
         body = spell_lines([spell(value, c_type) for value in values] or ["0"])
@@ -59,13 +59,13 @@ class CText:
         return self.read_at(name, f"&{self.name}_{name}[{index}]")
 
     def read_at(self, name: str, pointer: str) -> str:
-        """Return the C expression that reads the element of an array at a pointer."""
+        """Return the C expression that reads the element of an array to which a pointer points."""
         c_type = self.types[name]
         cast = f"({c_type})" if c_type.startswith("int") else ""  # pgm_read_byte and similar macros return unsigned
         return f"{cast}{self.name.upper()}_{_reader(c_type)}({pointer})"
 
     def column(self, name: str, values: Sequence[int]) -> str:
-        """Append one nonnegative number per feature; return the C expression for the number of feature ``i``.
+        """Append one nonnegative number per feature, and return the C expression for the number of feature ``i``.
 
         If all numbers are equal, the expression is this number, and no array is appended.
         """
@@ -84,7 +84,7 @@ def _reader(c_type: str) -> str:
 
 
 def size_of(c_type: str) -> int:
-    """Return the bytes of a type of numbers."""
+    """Return the size of a number type in bytes."""
     return int(_reader(c_type).removeprefix("READ_").replace("FLOAT", "32").replace("DOUBLE", "64")) // 8
 
 
@@ -100,7 +100,7 @@ def spell_lines(words: Iterable[str]) -> str:
 
 
 def spell(value: Any, c_type: str) -> str:
-    """Return a number as a C literal of a type; floating-point numbers in hexadecimal, which C99 reads exactly."""
+    """Return a number as a C literal. Floating-point literals are hexadecimal, which C99 reads exactly."""
     if c_type in ("double", "float"):
         return float(value).hex() + ("f" if c_type == "float" else "")
     number = int(value)
@@ -110,15 +110,15 @@ def spell(value: Any, c_type: str) -> str:
 
 
 def spell_string(text: str | bytes) -> str:
-    r"""Return a text as a C string literal in UTF-8; bytes other than plain printable characters are in octal."""
-    # Three octal digits end an escape whatever follows; a question mark could begin a trigraph.
+    r"""Return a text as a C string literal in UTF-8, with octal escapes for all but plain printable characters."""
+    # An escape ends after three octal digits, whatever follows. A question mark could begin a trigraph.
     plain = bytes(set(range(0x20, 0x7F)) - set(b'"\\?'))
     encoded = text if isinstance(text, bytes) else text.encode("utf-8", "backslashreplace")
     return '"' + "".join(chr(byte) if byte in plain else f"\\{byte:03o}" for byte in encoded) + '"'
 
 
 def comment(text: str) -> str:
-    """Replace the characters of a text that cannot be part of a C comment by ``_``."""
+    """Replace the characters of a text that cannot be part of a C comment with ``_``."""
     return re.sub(r"[^ -~]|[*/\\?]", "_", text)
 
 
