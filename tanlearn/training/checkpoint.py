@@ -1,4 +1,4 @@
-"""Checkpoint files: an interrupted gradient training resumes and gives the model of an uninterrupted one."""
+"""Checkpoint files, from which an interrupted gradient training resumes. The model is as without interruption."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from tanlearn.files.values import Reader, Writer
 
 __all__ = ["TrainingCheckpoint"]
 
-#: Minimum time between two writes in seconds. A power failure loses at most this time plus one epoch.
+#: Minimum time between two writes, in seconds. After a power failure, at most this time plus one epoch is lost.
 INTERVAL = 10.0
-#: The pause is also at least this multiple of the last write's duration: writes to slow disks take less than 2 % of the
-#: time.
+#: Minimum time between two writes, as a multiple of the duration of the last write. Writes to slow disks then take less
+#: than 2 % of the time.
 PAUSE = 50
 
 
 class TrainingCheckpoint:
-    """Latest finished epoch of one training, kept in memory and written to a file from time to time.
+    """State of one training after its last finished epoch, kept in memory and written to a file from time to time.
 
     The file is an archive in the format of a model file (see :mod:`tanlearn.files.models`). Each write replaces the
-    whole file. The file is not locked. If two trainings write to one path, the file holds the state that was written
+    whole file. The file is not locked. If two trainings write to one path, the file contains the state that was written
     last.
 
-    Used as a context manager, it writes the pending state on exit. If an exception is already propagating, a failed
-    write is attached to it as a note.
+    At the end of a ``with`` block, the pending state is written. If the block was left by an exception, the error of a
+    failed write is added to the exception as a note.
     """
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: str) -> None:
-        # The file need not exist. The fingerprint identifies data, settings, seed and version of the training.
+        # The file may not exist yet. The fingerprint identifies data, settings, seed and version of the training.
         self.path, self.fingerprint = path, fingerprint
         self._unwritten: Callable[[], Any] | None = None
         self._due = -math.inf
@@ -54,9 +54,9 @@ class TrainingCheckpoint:
             error.add_note(f"The epochs since the last write are lost: {failure}")
 
     def restore(self, set_state: Callable[[Any], None]) -> None:
-        """Pass the stored state to ``set_state``, if the file exists.
+        """Pass the stored state to ``set_state`` if the file exists.
 
-        Raises ValueError if the file belongs to another training, is damaged, or is from a newer version.
+        Raises ValueError if the file belongs to another training, is damaged, or was written by a newer version.
         """
 
         def hand_over(description: Any, arrays: dict[str, AnyArray]) -> None:
@@ -75,12 +75,12 @@ class TrainingCheckpoint:
             read_archive(self.path, hand_over, CHECKPOINT)
 
     def keep(self, get_state: Callable[[], Any]) -> None:
-        """Keep the state after an epoch, and write it to the file when a write is due; the first call always writes.
+        """Keep the state after an epoch, and write it to the file if a write is due. The first call always writes.
 
         ``get_state`` is called when the state is written. It must return the state at the time of this call, as values
         that :class:`~tanlearn.files.values.Writer` can encode. A failed write leaves the previous file unchanged. A
-        PermissionError is raised on the first write only and is a RuntimeWarning later, because virus scanners may lock
-        files briefly.
+        PermissionError is raised only in the first write. Later, it becomes a RuntimeWarning, because virus scanners
+        may lock files briefly.
         """
         self._unwritten = get_state
         if time.monotonic() < self._due:
@@ -95,7 +95,7 @@ class TrainingCheckpoint:
             warn(message, RuntimeWarning)
 
     def flush(self) -> None:
-        """Write the state kept last, if it is not yet in the file.
+        """Write the last kept state if the file does not contain it yet.
 
         A failed write raises OSError and leaves the previous file unchanged.
         """

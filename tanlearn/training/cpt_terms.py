@@ -1,4 +1,4 @@
-"""CPTs as sums of terms, one term per subset of the parents."""
+"""CPTs as sums of terms, with one term per subset of the parents."""
 
 from __future__ import annotations
 
@@ -15,34 +15,35 @@ __all__ = ["CPTTerms"]
 
 
 class _Term(NamedTuple):
-    """One term of a CPT: the axes of the parents that it lacks, and views of the work arrays."""
+    """One term of a CPT, with the axes of the absent parents, and views of the work arrays."""
 
     absent_axes: tuple[int, ...]
-    values: FloatArray  # shape (values, its parents' values ..., classes)
-    spread: FloatArray  # the same with ones on the absent axes
+    values: FloatArray  # shape (values, values of its parents ..., classes)
+    spread: FloatArray  # the same values, with length 1 on the axes of absent parents
 
 
 class CPTTerms:
     """Unnormalized CPTs as sums of terms over the subsets of their parents.
 
-    With two parents ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Rare combinations share
-    the lower-order terms, and a ridge penalty on the higher-order terms shrinks the CPT toward them. The terms have
-    more parameters than the CPTs have entries; only the ridge penalty makes them unique.
+    With two parents, ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. Rare combinations share
+    the lower-order terms, and a ridge penalty on the higher-order terms shrinks the CPT toward the lower-order terms.
+    There are more terms than CPT entries, so the terms are unique only because of the ridge penalty.
 
-    Methods use work arrays of the object, so each thread needs an object of its own.
+    Methods use work arrays of the object, so each thread needs its own object.
     """
 
-    n_parents: IntArray  # (n_parameters,) number of parents in each parameter's term; 0 for the class prior
+    n_parents: IntArray  # (n_parameters,) number of parents in the term of each parameter, 0 for the class prior
 
     def __init__(self, layout: TableLayout) -> None:
         self._n_classes, offset = layout.n_classes, layout.offset.tolist()
         self._cells = np.zeros(layout.n_cells)
-        # Views are created once: with small CPTs, creating them took more time than the sums.
+        # Views are created only once, because for small CPTs, creating the views took more time than computing the
+        # sums.
         shapes = [layout.shape(t) for t in range(layout.n_tables)]
         self._tables = [self._cells[offset[t] : offset[t + 1]].reshape(shape) for t, shape in enumerate(shapes)]
         n_parents, sizes, absent = [0], [layout.n_classes], []
         for shape in shapes:
-            axes = range(1, len(shape) - 1)  # a CPT has ``2 ** len(axes)`` terms, so parents must be few
+            axes = range(1, len(shape) - 1)  # a CPT has ``2 ** len(axes)`` terms, so there must be few parents
             for n_present in range(len(axes) + 1):
                 for present in combinations(axes, n_present):
                     absent.append(tuple(axis for axis in axes if axis not in present))
@@ -82,9 +83,9 @@ class CPTTerms:
         return self._parameters.copy()
 
     def from_cells(self, cells: FloatArray) -> FloatArray:
-        """Return terms (n_parameters,) whose sums equal finite CPTs (n_cells,).
+        """Return terms (n_parameters,) whose sums are equal to finite CPTs (n_cells,).
 
-        Higher-order terms have mean zero over each of their parents.
+        The mean of a higher-order term over the values of each of its parents is zero.
         """
         self._cells[:] = cells
         self._parameters[: self._n_classes] = cells[: self._n_classes]

@@ -1,4 +1,4 @@
-"""Several trainings on the same rows of a CUDA device (a population), whose arrays stay there between epochs."""
+"""Several trainings on the same rows on CUDA (a population), whose arrays stay on the device between epochs."""
 
 from __future__ import annotations
 
@@ -21,26 +21,27 @@ from tanlearn.training.tan_state import Plan, State
 
 __all__ = ["CudaEngine", "CudaPopulation", "MemoryNeed", "memory_need"]
 
-#: Mean length of a row of a CPT with one parent from which a block processes a CPT instead of a warp. Letter has 237,
-#: usps 34.
+#: Mean length of the rows of CPTs with one parent above which a block, instead of a warp, processes a CPT. The mean
+#: length is 237 for letter, and 34 for usps.
 _LONG_ROW = 128
-#: Estimated memory that CUDA takes for the kernels of a population and for its graph of up to 321 launches. The
+#: Estimated memory that CUDA needs for the kernels of a population, and for its graph of up to 321 launches. The
 #: estimate is generous, because the memory has not been measured. Local memory is allocated for all threads that a
-#: device can hold: 303,000 on a B200.
+#: device supports, which is 303,000 threads on a B200.
 _RESERVED_BYTES, _MOST_THREADS = 2**26, 303_104
 
 
 class MemoryNeed(NamedTuple):
     """CUDA memory of a population in bytes."""
 
-    shared: int  # of the rows, kernels and graphs, once
+    shared: int  # memory for rows, kernels and graphs, which is needed once
     per_run: int
 
 
 def memory_need(state: State, data: EncodedData, batch_size: int) -> MemoryNeed:
     """Compute the CUDA memory of a population with runs like ``state``, before anything is allocated.
 
-    The arrays are counted exactly, as this module allocates them; kernels and graphs are estimated.
+    The memory for arrays is computed exactly, because this module allocates them. The memory for kernels and graphs is
+    estimated.
     """
     real, code, (d, n), n_classes = state.cells.dtype.itemsize, data.codes.itemsize, data.codes.shape, data.n_classes
     size = int(min(batch_size, n))
@@ -86,7 +87,7 @@ class CudaPopulation:
         losses: Sequence[CompiledLoss],
         batch_size: int,
     ) -> None:
-        self.states = list(states)  # initial values; updated by finish_epoch and pull
+        self.states = list(states)  # initial values, updated by finish_epoch and pull
         self.adams = [Adam(np.empty(0)) for _ in states]
         self.structure_adams = [Adam(np.empty(0)) for _ in states]
         n_tables = [len(state.phi) for state in states]
@@ -97,15 +98,15 @@ class CudaPopulation:
         self.parameters = _make_parameters(self.states)
         self._steps = _make_steps(self.problem, self.states[0].cells.dtype, self.adams[0])
         self._scratch = _make_scratch(self.problem, self.states)
-        # Host arrays that are sent to the device every epoch; the noise only if the device cannot draw it.
+        # Host arrays that are sent to the device in every epoch. Noise is sent only if the device cannot draw it.
         self._order = np.zeros(self._steps.order.shape, np.int32)
         self._uniform: FloatArray | None = None
         self._streams = np.zeros(self._steps.streams.shape, np.uint64)
-        # The default stream cannot be captured in a graph. A blocking stream would wait for it and for the other
-        # threads that use it.
+        # The default stream cannot be captured in a graph. A blocking stream would wait for the default stream, and for
+        # other threads that use it.
         self._stream = cupy().cuda.Stream(non_blocking=True)
-        self._graph: Any = None  # of a block of steps
-        self.n_epochs = 0  # epochs that have begun to change parameters
+        self._graph: Any = None  # graph of a block of steps
+        self.n_epochs = 0  # number of epochs that have begun to change parameters
         self._is_active = np.zeros(len(states), np.int32)
 
     def get_state(self, run: int) -> dict[str, AnyArray]:
@@ -117,7 +118,7 @@ class CudaPopulation:
         }
 
     def set_state(self, run: int, state: dict[str, AnyArray], n_epochs: int) -> None:
-        """Restore the state of a run after ``n_epochs`` epochs, from :meth:`get_state` of a population with the run."""
+        """Restore the state of a run after ``n_epochs`` epochs, as returned by :meth:`get_state`."""
         for name, values in state.items():
             first = 0
             for rows in self._rows(name, run):
@@ -130,7 +131,7 @@ class CudaPopulation:
     def _rows(self, name: str, run: int) -> list[slice]:
         """Return the positions of a run in an array of the parameters."""
         first, last, n_classes = self._first[run], self._first[run + 1], self.states[run].layout.n_classes
-        if name in ("theta", "direction", "v"):  # the priors of all runs come first
+        if name in ("theta", "direction", "v"):  # these arrays begin with the priors of all runs
             cells = slice(int(self._offset[first]), int(self._offset[last]))
             return [slice(run * n_classes, (run + 1) * n_classes), cells]
         return [slice(first, last)]
@@ -138,11 +139,11 @@ class CudaPopulation:
     def start_epoch(
         self, plans: Sequence[Plan | None], rates: Sequence[tuple[float, float]], temperatures: Sequence[float]
     ) -> None:
-        """Launch one epoch of all runs and return without waiting for it.
+        """Launch one epoch of all runs, and return before it is finished.
 
-        All arguments have one entry per run. If a plan is None, its run stays unchanged. ``rates`` are the learning
-        rates of the CPTs and of the structure logits. ``temperatures`` are the temperatures of the softmax in the
-        structure gradient.
+        All arguments have one entry per run. If the plan of a run is None, the run stays unchanged. ``rates`` are the
+        learning rates of the CPTs and of the structure logits. ``temperatures`` are the temperatures of the softmax in
+        the structure gradient.
         """
         n_steps = self.problem.n_steps
         sizes, structure_sizes = np.zeros((2, len(plans), n_steps))
@@ -178,7 +179,7 @@ class CudaPopulation:
                 self._scratch.is_finite.fill(1)
                 self.n_epochs += 1
                 self._launch()
-            except BaseException:  # wait after an interrupt, too: memory that CUDA still writes to must not be reused
+            except BaseException:  # also wait after an interrupt: memory that CUDA still writes to must not be reused
                 self._stream.synchronize()
                 raise
 
@@ -193,8 +194,8 @@ class CudaPopulation:
     def _record(self) -> None:
         """Execute a block of steps without active runs, and record it as a graph.
 
-        A graph is needed because single launches take as long as the steps themselves. CUDA allocates all memory for
-        kernels and graphs here, before an epoch changes parameters.
+        Graphs are used because separate launches take as long as the steps themselves. In this method, CUDA allocates
+        all memory for kernels and graphs, before an epoch changes parameters.
         """
         epoch = cuda_train.Epoch(self.problem, self.parameters, self._steps, self._scratch)
         cupy().cuda.get_current_stream().synchronize()
@@ -215,7 +216,7 @@ class CudaPopulation:
         self._epoch, self._graph = epoch, graph
 
     def _launch(self) -> None:
-        """Launch an epoch, as graphs of its blocks of steps."""
+        """Launch an epoch as a sequence of graphs, one per block of steps."""
         for _ in range(self._epoch.n_blocks):
             self._graph.launch(self._stream)
         self._epoch.end()
@@ -223,7 +224,7 @@ class CudaPopulation:
     def finish_epoch(self) -> list[float]:
         """Wait for the epoch, copy the structure logits to the states, and return the mean loss of each run.
 
-        The loss is nan for runs without a plan, and for runs with parameters that are no longer finite.
+        The loss is nan for runs without a plan, and for runs whose parameters are no longer finite.
         """
         self._stream.synchronize()
         phi = self.parameters.phi.get()
@@ -271,7 +272,7 @@ def _make_problem(
     losses: Sequence[CompiledLoss],
     batch_size: int,
 ) -> cuda_train.Problem:
-    """Return the constants of the training on the device; the CPTs of all runs are numbered consecutively."""
+    """Return the constants of the training on the device. The CPTs of all runs are numbered consecutively."""
     real, d, n_runs = states[0].cells.dtype, data.n_features, len(states)
     sizes = [np.diff(state.layout.offset) for state in states]
     groups = [state.candidates.group for state in states]
@@ -314,7 +315,7 @@ def _make_problem(
 
 
 def _tables(run: int, state: State) -> AnyArray:
-    """Return (feature over all runs, run, feature, row length) of each CPT of a run, shape (n_tables, 4)."""
+    """Return an array (n_tables, 4) with (feature over all runs, run, feature, row length) of each CPT of a run."""
     child, _, n_states, offset = state.layout.arrays()
     group = run * state.candidates.n_features + child
     return np.stack([group, np.full_like(child, run), child, np.diff(offset) // n_states[child]], axis=1)

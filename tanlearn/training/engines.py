@@ -1,9 +1,10 @@
-"""Engines that train one epoch of gradient TAN: a fused one, and an unfused reference implementation.
+"""Engines that train one epoch of gradient TAN: a fused engine, and an unfused reference implementation.
 
 The unfused engine also trains on CUDA. The fused engine of several trainings on CUDA is in ``cuda_population.py``.
 
-One step (differentiable TAN, section 3) draws a structure and scores the batch with the CPTs of that structure only.
-The gradient goes to the entries of the drawn CPTs and, straight through the softmax, to the logits of all candidates.
+In each step (differentiable TAN, section 3), a structure is drawn, and the batch is scored with the CPTs of only this
+structure. The gradient is passed to the entries of the drawn CPTs and, straight through the softmax, to the logits of
+all candidates.
 """
 
 from __future__ import annotations
@@ -31,36 +32,37 @@ from tanlearn.training.tan_state import Plan, State
 
 __all__ = ["Engine", "FusedEngine", "UnfusedEngine", "is_fusible"]
 
-#: CPT rows read per step that justify a second thread; each further thread needs half as many more. With fewer rows
-#: the synchronization costs more than it saves (letter reads 11,000 rows per step, satimage 14,000, usps 230,000).
+#: Number of CPT rows per step from which a second thread is used. Each additional thread requires half as many rows
+#: more. With fewer rows, synchronization takes more time than threads save. A step reads 11,000 rows on letter, 14,000
+#: on satimage, and 230,000 on usps.
 SHARED_ROWS = 100_000
-#: Steps without a draw after which an Adam direction has decayed to zero: 0.9^400 = 5e-19.
+#: Number of steps without a draw after which an Adam direction has decayed to zero: 0.9^400 = 5e-19.
 DECAY_STEPS = 400
 
 
 def is_fusible(loss: Loss, dtype: str) -> TypeGuard[CompiledLoss]:
-    """Return whether the fused engine supports a loss and dtype: built-in losses in float32 only.
+    """Return whether the fused engine supports a loss and dtype. It supports only built-in losses in float32.
 
-    Rows with missing values also require candidates with at most one augmenting parent each.
+    If rows have missing values, each candidate must also have at most one augmenting parent.
     """
     return is_built_in(loss) and dtype == "float32"
 
 
 class Engine(ABC):
-    """Base class of engines. An engine trains one state on one data set, epoch by epoch."""
+    """Base class of engines, which train one state on one data set, epoch by epoch."""
 
     #: Device on which the noise of the plans is drawn.
     noise_device: ClassVar[str] = "cpu"
     backend: Backend = CPU
     adam: Adam
     structure_adam: Adam
-    parameters: Any  # NamedTuple of arrays that the next epoch starts from, besides the step counts
+    parameters: Any  # NamedTuple of the arrays from which the next epoch starts, without the step counts
 
     def __init__(self, state: State, data: EncodedData) -> None:
         self.state, self.data = state, data  # the state is updated in place
 
     def epoch(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
-        """Train one epoch and return the mean loss of the drawn structures, or nan if a parameter is no longer finite.
+        """Train one epoch, and return the mean loss of the drawn structures, or nan if a parameter is no longer finite.
 
         ``rates`` are the learning rates of the CPTs and of the structure logits. ``temperature`` is the temperature of
         the softmax in the structure gradient.
@@ -69,11 +71,11 @@ class Engine(ABC):
         return mean_loss if self._is_finite() else np.nan
 
     def _is_finite(self) -> bool:
-        """Return False if a parameter is no longer finite."""
+        """Return whether all parameters are still finite."""
         return bool(np.isfinite(self.state.theta).all())
 
     def pull(self) -> State:
-        """Return the state with the CPTs of the last epoch; its structure logits are always current."""
+        """Return the state with the CPTs of the last epoch. Its structure logits are always current."""
         return self.state
 
     def get_state(self) -> dict[str, AnyArray]:
@@ -83,7 +85,7 @@ class Engine(ABC):
         return {"n_steps": n_steps, **{name: self.backend.get(array).copy() for name, array in arrays.items()}}
 
     def set_state(self, state: Any) -> None:
-        """Restore a state from :meth:`get_state`; raise ValueError if it belongs to another problem."""
+        """Restore a state from :meth:`get_state`. Raise ValueError if it belongs to another problem."""
         own = {"n_steps": np.zeros(2, np.int64), **self.parameters._asdict()}
         arrays = dict(zip(own, fields(state, *own), strict=True))
         for name, found in arrays.items():
@@ -97,7 +99,7 @@ class Engine(ABC):
 
     @abstractmethod
     def _total_loss(self, plan: Plan, rates: tuple[float, float], temperature: float) -> float:
-        """Train one epoch and return the sum of the batches' mean losses."""
+        """Train one epoch, and return the sum of the mean losses of its batches."""
 
 
 class _Parameters(NamedTuple):
@@ -115,10 +117,10 @@ class _Parameters(NamedTuple):
 class UnfusedEngine(Engine):
     """Reference implementation with one kernel per equation, on the device of the data.
 
-    It supports any loss (evaluated on the host at each step) and any float type, and on the CPU missing values and
-    several augmenting parents. Missing features are marginalized under the drawn structure, both in the scores and in
-    the gradient of the drawn CPTs. An incomplete row contributes to the choice between two candidates only if both
-    families are observed.
+    The engine supports any loss, which is evaluated on the host in each step, and any float type. On the CPU, it also
+    supports missing values and several augmenting parents. Missing features are marginalized in the drawn structure,
+    both in the scores and in the gradient of the drawn CPTs. An incomplete row contributes to the choice between two
+    candidates only if both families are observed.
     """
 
     def __init__(self, state: State, data: EncodedData, weights: FloatArray, loss: Loss) -> None:
@@ -185,7 +187,7 @@ class UnfusedEngine(Engine):
         return total
 
     def _draw(self, uniform: Any) -> None:
-        """Draw a structure with Gumbel noise made of the uniform numbers."""
+        """Draw a structure with Gumbel noise that is computed from the uniform numbers."""
         kernels = self.backend.kernels
         kernels.gumbel(uniform, self._noise)
         kernels.perturb(self.parameters.phi, self._noise, self._group, self._perturbed)
@@ -196,7 +198,7 @@ class UnfusedEngine(Engine):
         self.state.selected[:] = self.backend.get(self._selected)
 
     def _scoring_cells(self) -> Any:
-        """Return the log-probabilities that score rows: theta, rounded if there is a fixed-point format."""
+        """Return the log-probabilities with which rows are scored: theta, rounded if there is a fixed-point format."""
         form, theta = self.state.fixed_point, self.parameters.theta
         if form is None:
             return theta
@@ -215,16 +217,16 @@ class UnfusedEngine(Engine):
 
 
 class _IncompleteRows:
-    """Scores and gradients of incomplete rows under the drawn structure."""
+    """Scores and gradients of incomplete rows for the drawn structure."""
 
     def __init__(self, state: State, codes: Codes) -> None:
         self._state, self._codes = state, codes
         self._selected = np.full(state.candidates.n_features, -1)
 
     def log_joint(self, samples: IntArray, cells: FloatArray) -> FloatArray:
-        """Return the scores of the given rows; the other methods reuse the structure and cells of this call."""
+        """Return the scores of the given rows. The other methods reuse the structure and cells of this call."""
         state = self._state
-        if not np.array_equal(self._selected, state.selected):  # planning the elimination costs a fraction of a step
+        if not np.array_equal(self._selected, state.selected):  # planning takes a fraction of a step
             self._selected = state.selected.copy()
             structure = state.candidates.structure(self._selected)
             layout = state.layout.select(self._selected)
@@ -251,8 +253,9 @@ class _IncompleteRows:
 class FusedEngine(Engine):
     """Compiled steps that release the GIL.
 
-    The result does not depend on ``n_threads``. A step uses several threads only if it is large enough. With missing
-    values, each candidate has at most one augmenting parent. ``weights`` has shape (n_samples,), float32, with mean 1.
+    The result does not depend on ``n_threads``. A step uses several threads only if it is large enough. If values are
+    missing, each candidate must have at most one augmenting parent. ``weights`` has shape (n_samples,), float32, with
+    mean 1.
     """
 
     def __init__(
@@ -275,7 +278,7 @@ class FusedEngine(Engine):
         ratio = self.adam.beta1 / np.sqrt(self.adam.beta2)
         self._decay = (ratio ** np.arange(DECAY_STEPS)).astype(real)
         n_cells = np.diff(state.layout.offset)
-        # Cost of a feature's CPTs: the rows of the batch are read, and the entries are updated.
+        # Cost of the CPTs of a feature, whose rows are read for the batch and whose entries are updated.
         table_costs = size + n_cells / lanes
         costs = np.add.reduceat(table_costs, state.candidates.group[:-1]).cumsum()
         self.n_threads = n_threads = max(1, min(n_threads, 2 * n_tables * size // SHARED_ROWS))
@@ -347,7 +350,7 @@ class FusedEngine(Engine):
             return self._shared_epoch(steps, helpers)
 
     def _shared_epoch(self, steps: train.Steps, helpers: Executor) -> float:
-        """Train one epoch like the kernel ``train_epoch``, with the CPTs of each step divided between threads."""
+        """Train one epoch like the kernel ``train_epoch``, but divide the CPTs of each step between threads."""
         arrays = (self.problem, self.parameters, steps, self._scratch)
         missing_values = self._missing_values
         bounds = self._bounds

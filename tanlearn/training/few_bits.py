@@ -1,4 +1,4 @@
-"""Training of fixed-point parameters with few bits, with a search for the numbers of integer and fraction bits ([RE]).
+"""Training of fixed-point parameters with few bits, including a search for the number of fraction bits ([RE]).
 
 [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
@@ -25,15 +25,16 @@ from tanlearn.training.training import Training, error_rate, train
 
 __all__ = ["best_split", "read_bits", "train_in_bits", "trainings_in_bits"]
 
-#: Candidate numbers of integer bits when only the total number of bits is given ([RE] V-B).
+#: Candidates for the number of integer bits if only the total number of bits is given ([RE] V-B).
 INTEGER_BITS = range(1, 7)
 
 
 def read_bits(bits: Any) -> list[FixedPoint | None]:
     """Return the fixed-point formats that ``bits`` allows.
 
-    ``None`` gives ``[None]``, no rounding. An integer is the total number of bits and gives one format per split. A
-    tuple of integer and fraction bits gives that format. Anything else raises ValueError.
+    ``None`` means no rounding; the result is ``[None]``. For an integer, the total number of bits, the result contains
+    one format per split. For a tuple of integer and fraction bits, it contains only this format. Any other value raises
+    ValueError.
     """
     if bits is None:
         return [None]
@@ -65,11 +66,12 @@ def train_in_bits(
 ) -> TrainingOutcome:
     """Train like :func:`tanlearn.training.training.train`, with parameters rounded to ``bits``.
 
-    If ``bits`` gives only the total, every split is trained from the same random numbers. The outcome with the lowest
-    error on the validation rows, or on the training rows if there are none, is returned. Ties are broken by the lowest
-    final loss. ``n_jobs`` threads serve one training, or several splits with one thread each; the outcome does not
-    depend on it. The callback is called by every training. A checkpoint requires a single split and otherwise raises
-    ValueError. ``verbose=1`` prints the splits with their errors and losses.
+    If ``bits`` is only the total, every split is trained with the same random numbers. The outcome with the lowest
+    error on the validation rows, or on the training rows if there are no validation rows, is returned. Ties are broken
+    by the lowest final loss. ``n_jobs`` is the number of threads for one training, or for several splits with one
+    thread each. The outcome does not depend on it. The callback is called by every training. A checkpoint requires a
+    single split; otherwise, ValueError is raised. With ``verbose=1``, the splits are printed with their errors and
+    losses.
     """
     formats = read_bits(bits)
     options: dict[str, Any] = {"validation": validation, "callback": callback, "start": start}
@@ -79,9 +81,9 @@ def train_in_bits(
         return train(data, candidates, loss, chosen, rng, n_jobs=n_jobs, **options)
     if checkpoint is not None:
         raise ValueError(
-            f"a checkpoint can hold only one training, but bits={bits} trains {len(formats)} splits into integer "
-            f"and fraction bits. Set both numbers, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or omit "
-            f"the checkpoint."
+            f"a checkpoint can store only one training, but bits={bits} trains {len(formats)} splits into integer and "
+            f"fraction bits. Set both numbers, such as bits=({min(3, bits)}, {bits - min(3, bits)}), or omit the "
+            f"checkpoint."
         )
 
     def train_split(fixed_point: FixedPoint | None) -> TrainingOutcome:
@@ -91,7 +93,7 @@ def train_in_bits(
     outcomes: Sequence[TrainingOutcome | Exception]
     if data.device == "cuda":
         outcomes = train_together(list(trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)))
-    else:  # created inside the threads, because each training allocates the CPTs of all candidates
+    else:  # trainings are created in the threads, because each one allocates the CPTs of all candidates
         outcomes = in_threads(train_split, formats, n_jobs)
     return best_split(outcomes, data, validation, verbose=verbose)
 
@@ -105,7 +107,7 @@ def trainings_in_bits(
     rng: np.random.Generator,
     **options: Any,
 ) -> Iterator[Training]:
-    """Yield one training per split of :func:`train_in_bits`, not yet begun and with its own copy of ``rng``."""
+    """Yield one training for each split of :func:`train_in_bits`, before it begins, with its own copy of ``rng``."""
     for fixed_point in read_bits(bits):
         chosen = replace(settings, fixed_point=fixed_point)
         yield Training(data, candidates, loss, chosen, copy.deepcopy(rng), **options)
@@ -118,7 +120,7 @@ def best_split(
     *,
     verbose: int = 0,
 ) -> TrainingOutcome:
-    """Return the outcome with the lowest error on the validation rows, or on ``data`` if there are none.
+    """Return the outcome with the lowest error on the validation rows, or on ``data`` if there are no such rows.
 
     Ties are broken by the lowest final loss. If a training failed, its exception is raised.
     """

@@ -1,4 +1,4 @@
-"""Settings of gradient training that several classifiers have in common."""
+"""Settings of gradient training that several classifiers share."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ __all__ = ["GradientTraining"]
 
 
 class GradientTraining(BaseEstimator):
-    """Settings of gradient training, for the parameter ``training`` of the gradient classifiers.
+    """Settings of gradient training, which are passed as ``training`` to gradient classifiers.
 
     Parameters
     ----------
     learning_rate : float, optional
-        Initial Adam learning rate of the parameters. It decays exponentially to a thousandth. By default 0.01, or 0.1
-        where the default ``n_epochs`` of :class:`~tanlearn.TANClassifier` exceeds 100 on a small data set.
+        Initial Adam learning rate of the parameters. It decays exponentially to a thousandth of this value. The default
+        is 0.01, or 0.1 if the default ``n_epochs`` of :class:`~tanlearn.TANClassifier` exceeds 100 on a small data set.
     structure_learning_rate : float, default=0.01
         Constant Adam learning rate of the structure logits. :class:`~tanlearn.KTreeClassifier` changes the logits in
         every fourth step, with three times this rate.
     batch_size : int, default=100
-        Rows per step. The last partial batch of an epoch is dropped.
+        Number of rows per step. The last partial batch of an epoch is dropped.
     temperature : tuple of (float, float), default=(1.0, 0.1)
         Softmax temperature in the first and the last epoch.
     init : {"uniform", "maximum-likelihood"}, default="maximum-likelihood"
@@ -38,26 +38,27 @@ class GradientTraining(BaseEstimator):
         Type of the parameters during training. The fitted CPTs are float64, or integers with ``bits``.
         :class:`~tanlearn.KTreeClassifier` supports only the default.
     validation_fraction : float, optional
-        Fraction of the rows of each class to hold out, before categories and cut points are fitted. The parameters of
-        the epoch with the lowest validation error are kept.
+        Fraction of the rows of each class that is held out before categories and cut points are fitted. The parameters
+        of the epoch with the lowest validation error are kept.
     patience : int, optional
-        With ``validation_fraction``, stop after this number of epochs without a lower validation error.
+        Number of epochs without a lower validation error after which training stops. It requires
+        ``validation_fraction``.
     callback : callable, optional
-        Function called after every epoch of the final training with an :class:`~tanlearn.EpochReport`. If it returns a
-        true value, the training stops, and selection on held-out rows follows.
+        Function that is called with an :class:`~tanlearn.EpochReport` after every epoch of the final training. If it
+        returns a true value, the training stops. Selection on held-out rows is then still performed.
     checkpoint : str or path, optional
         File for the state of the training, so that an interrupted ``fit`` can be resumed. Another ``fit`` with the same
-        rows, parameters and int ``random_state`` continues from the file and gives the same model, bit for bit, as
-        uninterrupted training. After a finished training, ``fit`` skips the epochs. A training that ``callback``
-        stopped counts as unfinished.
+        rows, parameters and integer ``random_state`` continues from the file. It gives the same model as uninterrupted
+        training, bit for bit. If the training in the file is finished, ``fit`` skips the epochs. A training that was
+        stopped by ``callback`` counts as unfinished.
 
         The file is written before the first epoch and at the end, even after Ctrl-C or an error, but not after SIGTERM
-        or SIGKILL. In between, it is written at the first end of an epoch after ten seconds, or after 50 times the
-        duration of the last write if that is longer.
+        or SIGKILL. In between, it is written at the end of an epoch if ten seconds, and 50 times the duration of the
+        last write, have passed since the last write.
 
-        The file of a different training is rejected. Use one file per training and process, and none in
-        cross-validation, because two processes would overwrite each other's epochs. Custom losses are identified by
-        name and attributes, not by their code.
+        A file of a different training raises an error. Use a separate file for each training and process, and no file
+        in cross-validation, because two processes would overwrite each other's epochs. Custom losses are identified by
+        their names and attributes, not by their code.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Records of the progress of a training, which all have ``step``, ``score``, ``n_evaluations`` and ``seconds``."""
+"""Records of the progress of learning, with ``step``, ``score``, ``n_evaluations`` and ``seconds``."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ __all__ = ["EpochReport", "Iteration", "Stopwatch"]
 
 @dataclass(frozen=True)
 class EpochReport:
-    """Report passed to the callback after each epoch.
+    """Report that is passed to the callback after each epoch.
 
     Parameters
     ----------
     epoch : int
-        Number of the epoch, from 1.
+        Number of the epoch, counted from 1.
     n_epochs : int
-        Number of epochs planned.
+        Planned number of epochs.
     loss : float
-        Mean training loss over the epoch, under the drawn structures.
+        Mean training loss of the drawn structures over the epoch.
     learning_rate : float
         Learning rate of the CPTs in the epoch.
     temperature : float
         Softmax temperature in the epoch.
     structure_entropy : float
-        Mean entropy of the features' candidate distributions, in nats; 0 means that every choice is certain.
+        Mean entropy of the candidate distributions of the features, in nats. It is 0 if every choice is certain.
     validation_error : float or None
         Fraction of validation rows that the most probable structure misclassifies.
     seconds : float, default=0.0
@@ -58,7 +58,7 @@ class EpochReport:
 
     @property
     def score(self) -> float:
-        """Minus the loss, which the training maximizes."""
+        """Score that the training maximizes: minus the loss."""
         return -self.loss
 
     @property
@@ -69,12 +69,12 @@ class EpochReport:
 
 @dataclass(frozen=True)
 class Iteration:
-    """State of a learner of parameters after an iteration.
+    """Progress of a parameter learner after an iteration.
 
     Parameters
     ----------
     step : int
-        Number of the iteration; 0 is the start of the search.
+        Number of the iteration. 0 is the start of the search.
     loss : float
         Objective that the learner minimizes.
     n_evaluations : int
@@ -99,12 +99,12 @@ class Iteration:
 
     @property
     def score(self) -> float:
-        """Minus the loss, which the learner maximizes."""
+        """Score that the learner maximizes: minus the loss."""
         return -self.loss
 
 
 class Stopwatch:
-    """Time without compilation, and number of evaluations, since the start of a search."""
+    """Time since the start of a search, without compilation, and number of evaluations since then."""
 
     def __init__(self) -> None:
         self._started = learning_clock()

@@ -1,7 +1,8 @@
 """L-BFGS without bounds: a quasi-Newton method that approximates the inverse curvature from the last steps.
 
-SciPy's L-BFGS-B supports bounds, but is slower: with 20,000 parameters, it takes 1.3 ms per evaluation in addition to
-the function, and this code 0.3 ms. Reference: Nocedal, Wright: Numerical optimization, 2006, algorithms 3.5 and 7.4.
+SciPy's L-BFGS-B supports bounds, but is slower. With 20,000 parameters, it takes 1.3 ms per evaluation in addition to
+the function, compared with 0.3 ms for this code. Reference: Nocedal, Wright: Numerical optimization, 2006, algorithms
+3.5 and 7.4.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ from tanlearn.training.optimizers import OptimizeOutcome, require_finite
 
 __all__ = ["minimize_without_bounds"]
 
-#: Number of steps that approximate the curvature.
+#: Number of steps from which the curvature is approximated.
 _N_STEPS = 10
-#: A step is accepted if it lowers the value by at least SUFFICIENT times the decrease that the slope at its start
-#: predicts, and if the slope at its end is at most FLATTER times as steep.
+#: A step is accepted if it lowers the value by at least SUFFICIENT times the decrease that the initial slope predicts,
+#: and if the slope at its end is at most FLATTER times as steep as the initial slope.
 SUFFICIENT, FLATTER = 1e-4, 0.9
 #: Largest number of evaluations per step.
 _MOST_EVALUATIONS = 20
-#: Least distance of the next length from the ends of the bracket, as a fraction of its width, and the largest factor of
-#: an extension without an upper end.
+#: Minimum distance of the next length from the ends of the bracket, as a fraction of the width of the bracket, and
+#: largest factor by which the length increases while the bracket has no upper end.
 _MARGIN, _LONGER = 0.1, 4.0
-#: Least norm of a gradient. The square of a smaller norm is 0.
+#: Smallest norm of a gradient. The square of a smaller norm would be 0.
 _LEAST_NORM = 1e-150
 
 Function = Callable[[FloatArray], tuple[float, FloatArray]]
@@ -40,10 +41,9 @@ def minimize_without_bounds(
 ) -> OptimizeOutcome:
     """Minimize a differentiable function by L-BFGS.
 
-    ``fun(x)`` returns the value and the gradient (n,). ``x0`` (n,) is not changed. The search ends when no gradient
-    entry exceeds ``tol``, after ``max_iter`` iterations, when an iteration lowers the value by less than the fraction
-    ``least_decrease``, or when no step lowers the value. Raises ValueError if the value or gradient at x0 is not
-    finite.
+    ``fun(x)`` returns the value and the gradient (n,). ``x0`` (n,) is not modified. The search ends if no gradient
+    entry exceeds ``tol``, after ``max_iter`` iterations, if an iteration lowers the value by less than the fraction
+    ``least_decrease``, or if no step lowers the value. Raises ValueError if the value or gradient at x0 is not finite.
     """
     stopwatch, steps, message = Stopwatch(), _Steps(), "The maximum number of iterations is reached."
     x = np.array(x0, dtype=np.float64)
@@ -87,7 +87,7 @@ def minimize_without_bounds(
 
 
 class _Steps:
-    """Last steps and changes of the gradient, which approximate the inverse curvature."""
+    """Last steps and changes of the gradient, from which the inverse curvature is approximated."""
 
     def __init__(self) -> None:
         #: Steps (n,), changes of the gradient (n,), and their inverse products.
@@ -100,7 +100,7 @@ class _Steps:
             self.pairs.append((step, change, 1.0 / product))
 
     def direction(self, gradient: FloatArray) -> FloatArray:
-        """Return minus the inverse curvature times the gradient (n,): the two-loop recursion."""
+        """Return minus the inverse curvature times the gradient (n,), computed by the two-loop recursion."""
         found: FloatArray = -gradient
         factors: list[float] = []
         for step, change, inverse in reversed(self.pairs):
@@ -117,10 +117,10 @@ class _Steps:
 def _search(
     evaluate: Function, x: FloatArray, direction: FloatArray, value: float, slope: float, length: float
 ) -> tuple[float, float, FloatArray] | None:
-    """Return a length of the step, and the value and the gradient at its end; None if no length lowers the value.
+    """Return the length of the step, with value and gradient at its end, or None if no length lowers the value.
 
-    The first length that fulfills both conditions of Wolfe is returned. Lengths grow as long as the function
-    falls steeply, and are then interpolated by parabolas. ``low`` and ``high`` are the ends of the bracket.
+    The first length that satisfies both Wolfe conditions is returned. Lengths increase as long as the function
+    decreases steeply, and are then interpolated by parabolas. ``low`` and ``high`` are the ends of the bracket.
     """
     if not slope < 0:
         return None

@@ -5,9 +5,9 @@ classes is
 
     d = s_y - (1/eta) log sum_{c != y} exp(eta s_c)
 
-(differentiable TAN, eq. 7; maximum margin, eq. 4). Each loss is defined per row. The papers sum it over the data set
-(differentiable TAN, eq. 5, 6 and 8), and so do batch learners here. Gradient TAN uses the weighted mean over a batch,
-so its penalty on the model size is also per row.
+(differentiable TAN, eq. 7; maximum margin, eq. 4). Each loss is defined per row. The papers and the batch learners of
+this package sum the losses over the data set (differentiable TAN, eq. 5, 6 and 8). Gradient TAN uses the weighted mean
+over a batch, so its penalty on the model size is also per row.
 
 Zero probabilities are common, so scores may be -inf. Each loss has a defined value in these cases and is never nan:
 
@@ -53,11 +53,11 @@ __all__ = [
 
 
 class Loss(Protocol):
-    """Protocol of a loss: any object with this method is a loss and needs no compiler.
+    """Protocol for losses. Any object with this method is a loss, and needs no compiler.
 
-    Rows are independent: the caller applies sample weights and takes the mean. A training is reproducible bit for bit
-    if its loss does not depend on the memory addresses of its arrays. This holds for functions of NumPy and SciPy. BLAS
-    products of vectors with more than 10,000 elements are reproducible only with the same number of threads.
+    Rows are independent. The caller applies sample weights and computes the mean. A training is reproducible bit for
+    bit if its loss does not depend on the memory addresses of its arrays. This holds for functions of NumPy and SciPy.
+    BLAS products of vectors with more than 10,000 elements are reproducible only with the same number of threads.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class Loss(Protocol):
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_classes), float32 or float64
-            Log joint; may contain -inf.
+            Log joint, which may contain -inf.
         y : ndarray of shape (n_samples,), intp
             True classes ``0..n_classes - 1``.
 
@@ -120,7 +120,7 @@ def require_loss(loss: _Loss) -> _Loss:
 
 
 def is_built_in(loss: Loss) -> TypeGuard[CompiledLoss]:
-    """Return whether the library's kernels compute the loss.
+    """Return whether the loss is computed by kernels of the library.
 
     A subclass of a built-in loss that overrides ``value_and_gradient`` is a custom loss.
     """
@@ -128,9 +128,9 @@ def is_built_in(loss: Loss) -> TypeGuard[CompiledLoss]:
 
 
 def evaluate(loss: Loss, scores: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-    """Return the loss (n_samples,) and its gradient (n_samples, n_classes), C-contiguous, with the dtype of the scores.
+    """Return the loss (n_samples,) and its gradient (n_samples, n_classes) as C-contiguous arrays of the scores' dtype.
 
-    Raises ValueError if a custom loss returns other shapes.
+    Raises ValueError if a custom loss returns arrays of other shapes.
     """
     values, d_scores = loss.value_and_gradient(scores, y)
     if is_built_in(loss):
@@ -144,12 +144,12 @@ def evaluate(loss: Loss, scores: FloatArray, y: IntArray) -> tuple[FloatArray, F
     return values.astype(scores.dtype, copy=False), np.ascontiguousarray(d_scores, dtype=scores.dtype)
 
 
-#: Types and parameters of built-in losses that passed validation; kept here because the loss is the user's object.
+#: Types and parameters of built-in losses that are valid. They are stored here, because losses are objects of the user.
 _VALID: set[tuple[type, tuple[float, float, float]]] = set()
 
 
 class CompiledLoss(BaseEstimator):
-    """Base class of the built-in losses: a number that selects the kernel, and up to three kernel parameters."""
+    """Base class of built-in losses, with a number that selects the kernel, and up to three kernel parameters."""
 
     #: One of the constants in :mod:`tanlearn.kernels.losses`.
     kind: ClassVar[int]
@@ -165,7 +165,7 @@ class CompiledLoss(BaseEstimator):
         Returns
         -------
         tuple of 3 floats
-            Values for the kernel, which expects them in the dtype of the scores; 0 for unused parameters.
+            Values for the kernel, which expects them in the dtype of the scores. Unused parameters are 0.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class CompiledLoss(BaseEstimator):
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_classes), float32 or float64
-            Log joint of at least two classes; may contain -inf.
+            Log joint of at least two classes, which may contain -inf.
         y : ndarray of shape (n_samples,), intp
             True classes ``0..n_classes - 1``.
 
@@ -216,7 +216,7 @@ class CompiledLoss(BaseEstimator):
 
 
 class JointNLL(CompiledLoss):
-    """Negative log joint likelihood, ``-s_y``: the generative loss (differentiable TAN, eq. 5).
+    """Negative log joint likelihood, ``-s_y``, which is the generative loss (differentiable TAN, eq. 5).
 
     See Also
     --------
@@ -237,7 +237,7 @@ class JointNLL(CompiledLoss):
 class ConditionalNLL(CompiledLoss):
     """Negative log conditional likelihood, ``-s_y + log sum_c exp(s_c)`` (maximum margin, eq. 2).
 
-    Also known as cross-entropy or the logistic loss.
+    This loss is also known as cross-entropy or logistic loss.
 
     Examples
     --------
@@ -257,7 +257,7 @@ class HingeMargin(CompiledLoss):
     Parameters
     ----------
     gamma : float, default=1.0
-        Desired margin in nats, at least 0. The paper searches 0.1 to 100. More features need a larger margin.
+        Desired margin in nats, at least 0. The paper searches from 0.1 to 100. More features need a larger margin.
     eta : float, default=10.0
         Sharpness of the softened maximum in ``d``, above 0; the larger, the closer to the maximum.
 
@@ -299,11 +299,11 @@ class Margin(CompiledLoss):
     Parameters
     ----------
     scale : float, default=0.02
-        Inverse of the desired margin in nats, above 0; the paper's lambda. The paper searches 0.001 to 0.5 and
-        reports 0.02.
+        Inverse of the desired margin in nats, above 0. This is lambda in the paper, which searches from 0.001 to 0.5
+        and reports 0.02.
     kappa : float, default=0.5
-        Width of the smoothing, above 0. The paper searches 0.01 to 0.5 and finds little influence, with 0.5 slightly
-        better.
+        Width of the smoothing, above 0. The paper searches from 0.01 to 0.5, and finds little influence; 0.5 is
+        slightly better.
     eta : float, default=10.0
         Sharpness of the softened maximum in ``d``, above 0. The paper finds no influence for values of 5 or more.
 
@@ -342,9 +342,9 @@ class Hybrid(CompiledLoss):
     Parameters
     ----------
     trade_off : float, default=10.0
-        Weight of the hinge loss, at least 0; the paper's lambda. The paper searches 10 to 1,000.
+        Weight of the hinge loss, at least 0. This is lambda in the paper, which searches from 10 to 1,000.
     gamma : float, default=10.0
-        Desired margin in nats, at least 0. The paper searches 0.1 to 100. More features need a larger margin.
+        Desired margin in nats, at least 0. The paper searches from 0.1 to 100. More features need a larger margin.
     eta : float, default=10.0
         Sharpness of the softened maximum in ``d``, above 0; the larger, the closer to the maximum.
 
@@ -421,7 +421,7 @@ class SoftHybrid(CompiledLoss):
 
 
 def _contiguous(scores: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
-    """Return both arrays C-contiguous, with validated shapes and dtypes."""
+    """Validate the shapes and dtypes of both arrays, and return them as C-contiguous arrays."""
     scores, y = np.ascontiguousarray(scores), np.ascontiguousarray(y)
     if scores.ndim != 2 or scores.shape[1] < 2 or y.shape != scores.shape[:1]:
         raise ValueError(

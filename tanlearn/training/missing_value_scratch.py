@@ -17,9 +17,9 @@ def allocate_missing_values(
 ) -> MissingValues | None:
     """Allocate the work arrays, or return None if all rows are complete.
 
-    ``codes`` is (n_features, n_samples). ``n_cells`` is the maximum number of entries of the drawn CPTs, prior
-    included. ``shape`` is (n_threads, batch_size). ``is_normalized`` means that the scoring CPTs sum to one: a
-    missing feature without observed descendants then needs no computation.
+    ``codes`` has shape (n_features, n_samples). ``n_cells`` is the maximum number of entries of the drawn CPTs,
+    including the prior. ``shape`` is (n_threads, batch_size). If ``is_normalized`` is true, the CPTs with which rows
+    are scored sum to one. A missing feature without observed descendants then requires no computation.
     """
     missing = missing_code(codes.dtype)
     is_incomplete_row = (codes == missing).any(axis=0)

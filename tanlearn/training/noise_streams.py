@@ -1,4 +1,4 @@
-"""Positions in the random number stream of NumPy's generator, from which CUDA draws the noise of an epoch."""
+"""Positions in the random number stream of a NumPy generator, from which CUDA draws the noise of an epoch."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _WORD = 2**64
 class NoiseStream(NamedTuple):
     """Position in the stream of a PCG64 generator from which uniform float32 numbers are drawn."""
 
-    # 128-bit state and increment of the generator, in halves of 64 bits
+    # 128-bit state and increment of the generator, each in two halves of 64 bits
     state_high: int
     state_low: int
     increment_high: int
     increment_low: int
-    is_held: int  # 1 if the generator has buffered half a 64-bit word, else 0
+    is_held: int  # 1 if the generator has buffered half of a 64-bit word, otherwise 0
     held: int  # the buffered half
 
 
 def skip_uniform(rng: np.random.Generator, n: int) -> NoiseStream | None:
-    """Advance ``rng`` like ``rng.random(n, dtype=numpy.float32)``, and return its position before that.
+    """Advance ``rng`` like ``rng.random(n, dtype=numpy.float32)``, and return its previous position.
 
     Returns None, without advancing, unless the generator is a PCG64, as in ``numpy.random.default_rng``.
     """

@@ -1,4 +1,4 @@
-"""Objective function for optimizers: value and gradient of a classifier's loss at given parameters."""
+"""Objective function for optimizers: value and gradient of the loss of a classifier at given parameters."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ __all__ = ["Objective"]
 
 
 class Objective:
-    """Weighted mean loss of a fixed structure over a data set, as a function of ``rho``.
+    """Weighted mean loss of a fixed structure over a data set, as a function of the parameters ``rho``.
 
-    Missing values are marginalized, which requires an acyclic structure. On CUDA the rows are transferred once, then
-    only parameters and gradients. CUDA does not support custom losses, missing values, or CPTs with more than two
-    augmenting parents.
+    Missing values are marginalized, which requires an acyclic structure. On CUDA, the rows are transferred once; after
+    that, only parameters and gradients are transferred. CUDA does not support custom losses, missing values, or CPTs
+    with more than two augmenting parents.
 
-    The objective composes a parametrization, the log joint and a loss; the gradient passes through them in reverse::
+    The objective is the composition of a parametrization, the log joint and a loss. The gradient is computed in
+    reverse::
 
         rho --Normalized--> theta --log joint--> scores --loss--> value
         d_rho <--pull-back-- d_theta <--transpose-- d_scores <-----'
@@ -80,7 +81,8 @@ class Objective:
         if self._incomplete is not None:
             d_theta += self._incomplete.log_joint_adjoint(theta, d_scores[n_complete:])
         self._parametrization.pull_back(theta, d_theta, out=d_theta)
-        # Not a BLAS product: for more than 10,000 rows its summation order depends on the number of threads.
+        # A BLAS product is not used, because for more than 10,000 rows, its order of summation depends on the number of
+        # threads.
         return float((self._backend.get(self._losses) * self._share).sum()), self._backend.get(d_theta)
 
     def theta(self, rho: FloatArray) -> FloatArray:
@@ -89,7 +91,7 @@ class Objective:
 
 
 def _refuse_what_only_the_cpu_does(data: EncodedData, loss: Loss) -> None:
-    """Raise ValueError for custom losses and missing values, which CUDA does not support."""
+    """Raise ValueError for custom losses or missing values, which CUDA does not support."""
     if not is_built_in(loss):
         raise ValueError(
             f"device='cuda' supports only built-in losses, got {loss!r}. Use a built-in loss, or device='cpu'."

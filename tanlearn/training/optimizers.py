@@ -1,4 +1,4 @@
-"""Optimizers of a vector, given its gradient."""
+"""Optimizers that minimize a function of a vector, given its gradient."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["Adam", "OptimizeOutcome", "minimize_cg", "minimize_lbfgs", "require_
 class Adam:
     """Adam as in TensorFlow, which produced the results of differentiable TAN (section 4.2).
 
-    Step t changes x by ``-learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon)``. Here epsilon is
-    added to the root of the biased moment: it is "epsilon hat" of Kingma and Ba (2015, end of section 2), not the
-    epsilon of their algorithm 1.
+    Step t changes x by ``-learning_rate sqrt(1 - beta2^t) / (1 - beta1^t) m / (sqrt(v) + epsilon)``. Epsilon is added
+    to the root of the biased moment. It corresponds to "epsilon hat" of Kingma and Ba (2015, end of section 2), not to
+    epsilon in their algorithm 1.
 
-    The moments take shape and dtype of ``x``, a float32 or float64 vector of shape (n,).
+    The moments have the shape and dtype of ``x``, a float32 or float64 vector of shape (n,).
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class Adam:
         self.beta1 = beta1  # beta1, beta2: decay of the first and second moment, in [0, 1)
         self.beta2 = beta2
         self.epsilon = epsilon  # added to the root of the second moment, above 0
-        # (n,) moving averages of the gradient and of its square; values below 1.2e-38 are stored as 0
+        # (n,) moving averages of the gradient and of its square. Values below 1.2e-38 are stored as 0.
         self.m, self.v = (backend_of(device).empty(x.shape, x.dtype) for _ in range(2))
         self.m.fill(0)
         self.v.fill(0)
-        # Device of x, gradients and moments; a name, not a backend, so that the optimizer can be pickled.
+        # Device of x, gradients and moments. It is a name, not a backend, so that the optimizer can be pickled.
         self._device = device
-        self.t = 0  # steps taken
+        self.t = 0  # number of steps so far
 
     def step(self, x: FloatArray, gradient: FloatArray, learning_rate: float | None = None) -> None:
-        """Update x in place with its gradient, both of shape (n,) and the dtype of the moments.
+        """Update x (n,) in place with its gradient (n,). Both have the dtype of the moments.
 
-        ``learning_rate`` replaces the default rate in this step. Raises ValueError if a shape or dtype differs.
+        In this step, ``learning_rate`` replaces the default rate. Raises ValueError if a shape or dtype differs.
         """
         for name, array in (("x", x), ("gradient", gradient)):
             if array.shape != self.m.shape or array.dtype != self.m.dtype:
@@ -76,7 +76,7 @@ class Adam:
         move(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
 
     def advance(self, n_steps: int, learning_rate: float) -> FloatArray:
-        """Count steps taken by a fused kernel and return their bias-corrected step sizes. Shape: (n_steps,)."""
+        """Count steps that a fused kernel takes, and return their bias-corrected step sizes (n_steps,)."""
         t = np.arange(self.t + 1, self.t + n_steps + 1)
         self.t += n_steps
         return learning_rate * np.sqrt(1 - self.beta2**t) / (1 - self.beta1**t)
@@ -90,7 +90,7 @@ class OptimizeOutcome(NamedTuple):
     grad_norm: float  # largest absolute entry of the gradient at x
     n_iter: int
     converged: bool  # grad_norm <= tol, and the callback did not stop the search
-    message: str  # reason why the search ended
+    message: str  # reason for which the search ended
     history: list[Iteration]  # start and each iteration; ``loss`` is the value
 
 
@@ -102,11 +102,11 @@ def minimize_cg(
     tol: float = 1e-5,
     callback: Callable[[FloatArray], Any] | None = None,
 ) -> OptimizeOutcome:
-    """Minimize by nonlinear conjugate gradients: Polak-Ribiere+ with a Wolfe line search, as in SciPy.
+    """Minimize by nonlinear conjugate gradients (Polak-Ribiere+) with a Wolfe line search, as in SciPy.
 
-    This is the method of maximum margin, section 3.2. ``x0`` (n,) is not changed. The search ends when no gradient
-    entry exceeds ``tol`` or ``callback(x)``, called after each iteration, returns true. Raises ValueError if the value
-    or gradient at x0 is not finite.
+    This is the method of maximum margin, section 3.2. ``x0`` (n,) is not modified. ``callback(x)`` is called after each
+    iteration. The search ends if no gradient entry exceeds ``tol``, or if the callback returns true. Raises ValueError
+    if the value or gradient at x0 is not finite.
     """
     return _minimize("CG", {}, fun, x0, max_iter, tol, callback)
 
@@ -120,11 +120,12 @@ def minimize_lbfgs(
     least_decrease: float = 0.0,
     callback: Callable[[FloatArray], Any] | None = None,
 ) -> OptimizeOutcome:
-    """Minimize by L-BFGS, a quasi-Newton method based on the last ten steps; arguments as for :func:`minimize_cg`.
+    """Minimize by L-BFGS, a quasi-Newton method based on the last ten steps, with the arguments of :func:`minimize_cg`.
 
-    The search also ends when an iteration lowers the value by less than the fraction ``least_decrease``.
+    The search also ends if an iteration lowers the value by less than the fraction ``least_decrease``.
     """
-    # SciPy's defaults would end the search before tol or max_iter, at a small relative gain or 15,000 evaluations.
+    # With SciPy's defaults, the search would end before tol or max_iter, after a small relative gain or 15,000
+    # evaluations.
     options = {"ftol": least_decrease, "maxfun": np.iinfo(np.int32).max}
     return _minimize("L-BFGS-B", options, fun, x0, max_iter, tol, callback)
 
@@ -156,7 +157,7 @@ def _minimize(
         if not history:
             require_finite(value, gradient)
             history.append(stopwatch.iteration(0, value))
-        # Copy the gradient: SciPy keeps a reference to it, while fun may reuse its array.
+        # The gradient is copied, because SciPy keeps a reference to it, but fun may reuse its array.
         return float(value), np.array(gradient, dtype=np.float64)
 
     def halt(intermediate_result: Any) -> None:  # SciPy passes the value only to a parameter of this name

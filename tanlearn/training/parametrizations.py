@@ -14,16 +14,16 @@ __all__ = ["Normalized", "Unnormalized"]
 
 
 class Normalized:
-    """Normalized log-probabilities: theta = rho - logsumexp(rho), resource-efficient eq. 9.
+    """Normalized log-probabilities: theta = rho - logsumexp(rho) (resource-efficient, eq. 9).
 
-    The sum runs over the child's values, for each combination of parent values and class, and for the prior over the
-    classes.
+    In a CPT, the sum runs over the values of the child, for each combination of parent values and class. In the prior,
+    it runs over the classes.
     """
 
     def __init__(self, layout: TableLayout, dtype: Any = np.float64, backend: Backend = CPU) -> None:
-        # A group of distributions: the prior over the classes, then each CPT over its child's values.
+        # Groups of distributions: the prior over the classes, then each CPT over the values of its child.
         n_values, offset = layout.groups()
-        self._backend = backend  # holds arguments and results
+        self._backend = backend  # device of arguments and results
         self._n_values, self._offset, self._groups = backend.put(n_values, offset, np.arange(len(n_values)))
         self._scratch = backend.empty(int((np.diff(offset) // n_values).max()), dtype)
 
@@ -40,10 +40,10 @@ class Normalized:
         out: Any = None,
         tables: IntArray | None = None,
     ) -> Any:
-        """Return d_rho = d_theta - exp(theta) * (sum of d_theta over the child's values).
+        """Return d_rho = d_theta - exp(theta) * (sum of d_theta over the values of the child).
 
-        All are (n_cells,); ``out`` may be ``d_theta`` itself. ``tables`` (n_selected,), on the host, restricts the
-        computation to the prior and those CPTs and leaves the rest of ``out`` unchanged.
+        All arrays have shape (n_cells,). ``out`` may be ``d_theta`` itself. If ``tables`` (n_selected,), an array on
+        the host, is given, only the prior and these CPTs are computed, and the rest of ``out`` stays unchanged.
         """
         put, kernels = self._backend.put, self._backend.kernels
         d_rho = self._backend.empty(theta.shape, theta.dtype) if out is None else out

@@ -1,12 +1,12 @@
-"""Parent dropout: random replacement of each feature's parents in each training step of a fixed structure.
+"""Parent dropout: random replacement of the parents of each feature, in each training step of a fixed structure.
 
-In each step a feature keeps its parents with some probability. Otherwise it has no parent, or one of a few features
-that precede it in the order of the structure. As with dropout in neural networks, features adapt less to each other,
-which reduces overfitting. Gradient TAN with a learned structure has the same effect until its structure logits have
-converged.
+In each step, a feature keeps its parents with a given probability. Otherwise, it has no parent, or a single parent from
+a few features that precede it in the order of the structure. As with dropout in neural networks, features adapt less to
+each other, which reduces overfitting. In gradient TAN with a learned structure, random structures have the same effect
+until the structure logits have converged.
 
-The method is not from a paper. Table 1 of benchmarks/paper/differentiable_tan and benchmarks/quality/parent_dropout.md
-measure its benefit.
+The method is not from a paper. For its benefit, see table 1 of benchmarks/paper/differentiable_tan, and
+benchmarks/quality/parent_dropout.md.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ __all__ = ["with_alternatives", "with_fixed_logits"]
 
 #: Maximum number of alternative single parents per feature, drawn from the features that precede it.
 N_ALTERNATIVES = 8
-#: At this temperature only the drawn candidate has a gradient, so the logits need no update.
+#: Temperature at which only the drawn candidate has a gradient, so that the logits need no update.
 _LOWEST_TEMPERATURE = 1e-3
 
 
 def with_alternatives(
     structure: Structure, parent_dropout: float, rng: np.random.Generator
 ) -> tuple[CandidateSets, FloatArray]:
-    """Return candidates, each feature's own parents first, then its alternatives, and structure logits (n_tables,).
+    """Return candidates (the own parents of each feature first, then alternatives) and structure logits (n_tables,).
 
     ``parent_dropout`` is the probability of an alternative, above 0 and at most 0.5. No drawn structure has a cycle.
     Raises ValueError if ``structure`` has a cycle.

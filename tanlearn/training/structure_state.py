@@ -1,4 +1,4 @@
-"""Distribution over the candidate CPTs of each feature, random structures from it, and the CPT parameters."""
+"""Distribution over the candidate CPTs of each feature, random structures drawn from it, and parameters of CPTs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from tanlearn.structures.table_layout import TableLayout
 __all__ = ["StructureState"]
 
 #: Logit of a CPT that is never drawn. Its probability and its gradient are exactly 0, so the logit does not change. It
-#: is finite, because differences of infinite weights would be nan in the algorithm that draws trees.
+#: is finite, because in the algorithm that draws trees, differences of infinite weights would be nan.
 _NEVER = -1e6
 
 
 class StructureState:
     """Structure logits and parameters of all candidate CPTs during training.
 
-    ``slack`` is the number of zeros after the cells, which kernels may read. Raises TableMemoryError if the CPTs do
-    not fit in memory.
+    ``slack`` is the number of zeros after the cells, which kernels may read. Raises TableMemoryError if the CPTs do not
+    fit into memory.
     """
 
     #: Whether features may have two parents; :meth:`probabilities` then uses tuples of parents as keys.
@@ -34,7 +34,7 @@ class StructureState:
         self.candidates = candidates  # candidate parents of each feature
         self.layout = candidates.layout(data.n_states, data.n_classes)  # layout of all candidate CPTs
         self.layout.check_memory(data.n_samples, data.label)
-        # (n_cells + slack,) class prior, CPTs, then zeros
+        # (n_cells + slack,) class prior, then CPTs, then zeros
         self.cells: FloatArray = np.zeros(self.layout.n_cells + slack, dtype)
         n_features = candidates.n_features
         self.phi: FloatArray = np.zeros(candidates.n_tables)  # (n_tables,) structure logits
@@ -42,7 +42,7 @@ class StructureState:
             self.phi[~candidates.selectable] = _NEVER
         # (n_tables,) first parent of each CPT, -1 for none
         self.table_parent = np.ascontiguousarray(candidates.parents[:, 0])
-        self.selected: IntArray = np.empty(n_features, np.intp)  # (n_features,) CPTs of the last draw
+        self.selected: IntArray = np.empty(n_features, np.intp)  # (n_features,) CPTs that were drawn last
         nodes = 2 * n_features + 1 if candidates.arborescence else 0
         source, target = np.empty((2, nodes, nodes), np.int32)
         work = np.empty((6, nodes), np.int32)
@@ -53,7 +53,7 @@ class StructureState:
 
     @property
     def theta(self) -> FloatArray:
-        """The class prior and all CPTs, shape (n_cells,), as a view of ``cells``."""
+        """Class prior and all CPTs, as a view (n_cells,) of ``cells``."""
         return self.cells[: self.layout.n_cells]
 
     def move_to(self, theta: FloatArray | None, phi: FloatArray) -> None:
@@ -64,15 +64,15 @@ class StructureState:
         theta = self.theta if theta is None else theta
         if theta.shape != self.theta.shape or phi.shape != self.phi.shape:
             raise ValueError(
-                f"candidates, columns, categories and classes must be the same as in the training from which this "
-                f"one starts, but here there are {len(self.phi)} candidate CPTs with {len(self.theta)} entries, and "
-                f"there {len(phi)} with {len(theta)}."
+                f"candidates, columns, categories and classes must be the same as in the training from which this one "
+                f"starts, but this training has {len(self.phi)} candidate CPTs with {len(self.theta)} entries, and "
+                f"that training has {len(phi)} with {len(theta)}."
             )
         self.theta[:], self.phi[:] = theta, phi
 
     @staticmethod
     def count(layout: TableLayout, data: EncodedData) -> AnyArray:
-        """Return the weighted counts (n_cells,) of all CPTs, integers if the rows have no weights.
+        """Return the weighted counts (n_cells,) for all CPTs. They are integers if the rows have no weights.
 
         Families with a missing value are not counted. Weights are relative to their mean, as in the loss.
         """
@@ -82,7 +82,7 @@ class StructureState:
         return layout.count(data.codes, data.y, weights, data.device)
 
     def perturb(self, noise: FloatArray) -> FloatArray:
-        """Return log softmax(phi) + noise (n_tables,); the largest entry per feature is drawn.
+        """Return log softmax(phi) + noise (n_tables,). The largest entry of each feature is drawn.
 
         This is eq. 11 of differentiable TAN. The softmax runs over the candidates of each feature. The noise
         (n_tables,) is Gumbel(0, 1), or zero for the most probable structure.
@@ -92,10 +92,10 @@ class StructureState:
         return perturbed
 
     def draw(self, perturbed: FloatArray) -> IntArray:
-        """Choose a CPT for each feature from the perturbed logits (n_tables,); update and return ``selected``.
+        """Choose a CPT for each feature from the perturbed logits (n_tables,). Update and return ``selected``.
 
         The choice is the best CPT per feature, or the best tree (Chu and Liu; Edmonds 1967). If pairs of parents could
-        form a cycle, CPTs are chosen for one feature after another: see :attr:`~tanlearn.CandidateSets.draws`.
+        form a cycle, CPTs are chosen for one feature after another (see :attr:`~tanlearn.CandidateSets.draws`).
         """
         group = self.candidates.group
         if self.candidates.arborescence:
@@ -107,16 +107,16 @@ class StructureState:
         return self.selected
 
     def probabilities(self) -> list[dict[int, float]]:
-        """Return softmax(phi) per feature, by parent (-1 for none), or by tuple of parents if features may have two."""
+        """Return, for each feature, a dictionary from parents (-1 for none) or tuples of parents to softmax(phi)."""
         values = np.exp(self.perturb(np.zeros_like(self.phi))).tolist()
         candidates = self.candidates
         parents: list[Any] = candidates.parents[:, 0].tolist()
-        if self.has_pairs:  # tuples also if no candidate has two parents, as with two features
+        if self.has_pairs:  # keys are tuples even if no candidate has two parents, as with two features
             parents = [tuple(j for j in row if j >= 0) for row in candidates.parents.tolist()]
         edges = candidates.group.tolist()
         return [dict(zip(parents[a:b], values[a:b], strict=True)) for a, b in itertools.pairwise(edges)]
 
     def structure_entropy(self) -> float:
-        """Return the mean entropy of the features' candidate distributions, in nats; 0 if all choices are certain."""
+        """Return the mean entropy of the candidate distributions, in nats. It is 0 if all choices are certain."""
         log_p = self.perturb(np.zeros_like(self.phi))
         return float(-(np.exp(log_p) * log_p).sum() / self.candidates.n_features)

@@ -1,4 +1,4 @@
-"""Parameters of gradient TAN for all candidates, and the random numbers of an epoch."""
+"""Parameters of gradient TAN for all candidates, and the random numbers for an epoch."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ __all__ = ["Plan", "State", "plan_epoch"]
 
 
 class Plan(NamedTuple):
-    """Random numbers of an epoch."""
+    """Random numbers for an epoch."""
 
-    # (n_steps, batch_size) row indices of each batch; each row at most once, without a last partial batch
+    # (n_steps, batch_size) row indices of each batch. Each row occurs at most once, and there is no partial batch.
     order: IntArray
     # (n_steps, n_tables) uniform in [0, 1), for the Gumbel noise of :meth:`State.perturb`; or the position in the
     # generator's stream, for engines that draw the numbers themselves
@@ -31,7 +31,7 @@ class Plan(NamedTuple):
 
 
 def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Generator, device: str = "cpu") -> Plan:
-    """Draw the random numbers of an epoch, which are the same for all engines.
+    """Draw the random numbers for an epoch, which are the same for all engines.
 
     For device "cuda" and a PCG64 generator, the noise is a :class:`~tanlearn.training.noise_streams.NoiseStream`, from
     which the device draws. ``rng`` always advances as if the noise had been drawn. ``n_samples`` and ``batch_size`` are
@@ -47,10 +47,10 @@ def plan_epoch(n_samples: int, batch_size: int, n_tables: int, rng: np.random.Ge
 class State(StructureState):
     """CPTs and structure logits of all candidates during training.
 
-    With ``fixed_point``, scores and the resulting CPTs use rounded log-probabilities; gradients pass straight through
-    the rounding ([RE] eq. 8). ``cells`` has shape (n_cells + LANES,), normalized log-probabilities with padding,
-    because kernels read whole vector registers. ``init`` is "uniform" or "maximum-likelihood"; ``size_weight`` is the
-    penalty in nats per CPT entry and row ([RE] eq. 17).
+    If ``fixed_point`` is set, scores and the resulting CPTs use rounded log-probabilities, and gradients are passed
+    straight through the rounding ([RE] eq. 8). ``cells`` contains normalized log-probabilities and has shape (n_cells +
+    LANES,), with padding because kernels read whole vector registers. ``init`` is "uniform" or "maximum-likelihood".
+    ``size_weight`` is the penalty, in nats per CPT entry and row ([RE] eq. 17).
     """
 
     def __init__(
@@ -71,13 +71,13 @@ class State(StructureState):
         else:
             rho = rng.uniform(-0.1, 0.1, self.layout.n_cells)
         Normalized(self.layout, dtype).forward(rho.astype(dtype), out=self.theta)
-        # (n_tables,) penalty of each CPT in nats per row; empty without penalties
+        # (n_tables,) penalty on each CPT in nats per row, or empty without penalties
         self.size_penalty: FloatArray = np.empty(0)
         if size_weight > 0:
             self.size_penalty = float(size_weight) * np.diff(self.layout.offset)
 
     def scoring_cells(self) -> FloatArray:
-        """Return the log-probabilities (n_cells,) that score rows: theta itself, or a rounded copy ([RE] eq. 11)."""
+        """Return the log-probabilities (n_cells,) for scores: theta itself, or a rounded copy ([RE] eq. 11)."""
         return self.theta if self.fixed_point is None else self.fixed_point.round(self.theta).astype(self.theta.dtype)
 
     def features_at_zero(self) -> IntArray:
@@ -85,14 +85,14 @@ class State(StructureState):
 
         The scores of a row are then equal for all candidates, so the structure has no gradient.
         """
-        is_used = np.append(0, np.cumsum(self.scoring_cells() != 0))  # number of cells before each one
+        is_used = np.append(0, np.cumsum(self.scoring_cells() != 0))  # number of nonzero cells before each cell
         offset, group = self.layout.offset, self.candidates.group
         first, last = offset[group[:-1]], offset[group[1:]]
         is_chosen = (np.diff(group) > 1) & (self.layout.n_states > 1)
         return np.flatnonzero(is_chosen & (is_used[first] == is_used[last])).astype(np.intp)
 
     def most_probable(self) -> tuple[Structure, Tables]:
-        """Return the structure drawn without noise, and its CPTs, normalized or rounded to ``fixed_point``."""
+        """Return the structure that is drawn without noise, and its CPTs, normalized or rounded to ``fixed_point``."""
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
         layout = self.layout.select(selected)
         rho = self.layout.select_cells(self.theta, selected).astype(np.float64)

@@ -1,4 +1,4 @@
-"""Engine of gradient k-trees: compiled epochs over terms."""
+"""Engine for gradient k-trees, with compiled epochs over terms."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from tanlearn.training.term_state import TermState
 
 __all__ = ["TermEngine"]
 
-#: Decay of the mean squared gradients. A row of a term is updated rarely, so with 0.999 its step size would depend on
-#: outdated gradients; on letter the error rate was half a percentage point higher than with 0.99.
+#: Decay of the mean squared gradients. A row of a term is updated rarely, so with 0.999, its step size would depend on
+#: outdated gradients. On letter, the error was then half a percentage point higher than with 0.99.
 DECAY = 0.99
-#: Steps between two checks of all terms.
+#: Number of steps between two checks of all terms.
 CHECK_EVERY = 100
-#: Powers of the decay; later ones are below 1e-17 and have no effect on a sum.
+#: Number of powers of the decay. Later powers are below 1e-17 and have no effect on a sum.
 _POWERS = (DECAY ** np.arange(4096.0)).astype(np.float32)
-#: Factor of the learning rate of the structure logits, which take a step in one of four steps of the terms. On vehicle,
-#: the mean entropy of the choices after training was 2.6 nats with a step each time, and 3.4 and 1.7 nats with every
-#: fourth step and the factors 2 and 4.
+#: Factor for the learning rate of the structure logits, which take one step in four steps of the terms. On vehicle, the
+#: mean entropy of the choices after training was 2.6 nats if the logits took a step each time. With one step in four,
+#: it was 3.4 nats with the factor 2, and 1.7 nats with the factor 4.
 FASTER = 3.0
 
 
 class TermEngine(Engine):
     """Compiled steps over terms that release the GIL.
 
-    Terms whose families have a missing value in a row are omitted from its score. ``weights`` has shape (n_samples,),
+    The score of a row does not include terms whose families have a missing value. ``weights`` has shape (n_samples,),
     float32, with mean 1.
     """
 
@@ -118,7 +118,7 @@ class TermEngine(Engine):
     def _is_finite(self) -> bool:
         """Check the terms every 100 steps, because a check takes as long as several steps.
 
-        If a term is not finite, the loss of each batch that uses it is not finite either.
+        If a term is not finite, the loss of each batch that uses the term is not finite, either.
         """
         if self.adam.t < self._checked + CHECK_EVERY:
             return True
@@ -126,7 +126,7 @@ class TermEngine(Engine):
         return super()._is_finite()
 
     def set_state(self, state: Any) -> None:
-        """Restore a state; raise ValueError if it belongs to another problem, or a row was touched after its steps."""
+        """Restore a state. Raise ValueError if it belongs to another problem, or a row was updated after its steps."""
         super().set_state(state)
         if self.parameters.touched.max(initial=0) > self.adam.t:
             raise ValueError(f"touched must contain at most n_steps ({self.adam.t}) steps.")

@@ -1,9 +1,9 @@
 """Parameters of gradient k-trees: structure logits, and terms whose sums are unnormalized CPTs.
 
-The terms are initialized so that every structure that can be drawn is a normalized network. Their sums are smoothed log
-frequencies: CPTs with two parents back off to the product of those with one parent, and these to the CPT without
-parents. Training therefore starts at a good model, and rare combinations of parent values start at the estimate from
-single parents.
+The terms are initialized such that every structure that can be drawn is a normalized network. Their sums are smoothed
+log frequencies. CPTs with two parents back off to the product of the CPTs with one parent, and these back off to the
+CPT without parents. Training therefore starts from a good model, and rare combinations of parent values start from the
+estimate of single parents.
 """
 
 from __future__ import annotations
@@ -24,37 +24,37 @@ from tanlearn.training.structure_state import StructureState
 
 __all__ = ["TermState"]
 
-#: Pseudo-count, in rows, of the back-off distribution at initialization. For 5, 20, 100 and 500 the held-out error was
-#: 9.4, 9.0, 8.5 and 8.7 % on letter, 3.2, 3.2, 3.3 and 4.1 % on usps, and equal on satimage.
+#: Pseudo-count, in rows, of the back-off distribution at initialization. For pseudo-counts of 5, 20, 100 and 500, the
+#: held-out error was 9.4, 9.0, 8.5 and 8.7 % on letter, 3.2, 3.2, 3.3 and 4.1 % on usps, and equal on satimage.
 BACK_OFF = 100.0
-#: Pseudo-count, in rows, of a value's marginal frequency when the final CPTs are rescaled (``_weights``).
+#: Pseudo-count, in rows, of the marginal frequency of a value when the final CPTs are rescaled (``_weights``).
 FREQUENCY = 5.0
 
 
 class TermState(StructureState):
     """Terms and structure logits of all candidates during training.
 
-    ``cells`` has shape (n_cells + slack,), float32: class prior, all terms, then zeros. There is one term per
-    candidate, as large as its CPT. The candidates of a feature must be no parent, single parents, and pairs of these;
-    otherwise ValueError is raised. Raises TableMemoryError if the terms do not fit in memory.
+    ``cells`` (n_cells + slack,), float32, contains the class prior, all terms, and zeros. There is one term per
+    candidate, with the size of its CPT. The candidates of a feature must be no parent, single parents, and pairs of
+    these parents. Otherwise, ValueError is raised. Raises TableMemoryError if the terms do not fit into memory.
     """
 
     has_pairs: ClassVar[bool] = True
 
     def __init__(self, data: EncodedData, candidates: CandidateSets, fixed_point: FixedPoint | None = None) -> None:
         super().__init__(data, candidates, padded(data.n_classes) + LANES)
-        self.members = candidates.members  # (n_tables, 2) for each pair, the terms of its single parents; -1 for none
+        self.members = candidates.members  # (n_tables, 2) terms of the single parents of each pair, -1 for none
         self.fixed_point = fixed_point  # format of rounded sums of terms
         self._data = data  # families with a missing value are not counted
         self._start(data)
 
     def most_probable(self) -> tuple[Structure, Tables]:
-        """Return the structure drawn without noise and its unnormalized CPTs, the sums of its terms, in float64.
+        """Return the structure that is drawn without noise, and its unnormalized CPTs (sums of its terms) in float64.
 
-        A constant may be added to a row of a CPT for all classes without changing the posterior of a complete row.
-        The constants are chosen so that, given the parents, the frequency of each value over all classes matches the
-        data. Marginalization of missing values needs this: without it, the error on letter with a fifth of the values
-        missing was 16.6 instead of 16.2 %.
+        If the same constant is added to a row of a CPT for all classes, the posterior of a complete row does not
+        change. The constants are chosen such that, given the parents, the frequency of each value over all classes
+        matches the data. This improves the marginalization of missing values. Without it, the error on letter with a
+        fifth of the values missing was 16.6 instead of 16.2 %.
         """
         selected = self.draw(self.perturb(np.zeros_like(self.phi))).copy()
         structure = self.candidates.structure(selected)
@@ -69,7 +69,7 @@ class TermState(StructureState):
         return structure, tables if self.fixed_point is None else round_tables(tables, self.fixed_point)
 
     def _total(self, t: int, shape: tuple[int, ...]) -> FloatArray:
-        """Return the sum of a candidate's terms: its own, one per single parent, and the term without parents."""
+        """Return the sum of the terms of a candidate: its own, one per single parent, and the term without parents."""
         first = int(self.candidates.group[self.layout.child[t]])
         total: FloatArray = np.zeros(shape)
         total += _spread(self._term(first), shape, ())
@@ -93,7 +93,7 @@ class TermState(StructureState):
             alone = _table(layout, counts, first) + 1.0
             log_alone = np.log(alone / alone.sum(axis=0))
             self._term(first)[...] = log_alone
-            # differences of the log probabilities of the CPTs with a single parent from log_alone
+            # differences between the log probabilities of the CPTs with a single parent and log_alone
             differences: dict[int, FloatArray] = {}
             for t in range(first + 1, int(self.candidates.group[i + 1])):
                 sizes = [states[j] for j in parents[t] if j >= 0]
@@ -114,18 +114,18 @@ class TermState(StructureState):
 
 
 def _table(layout: TableLayout, cells: AnyArray, t: int) -> AnyArray:
-    """Return a CPT of the layout as a view of the cells, in the CPT's own shape."""
+    """Return a CPT of the layout as a view of the cells, in the shape of the CPT."""
     return cells[layout.offset[t] : layout.offset[t + 1]].reshape(layout.shape(t))
 
 
 def _spread(term: FloatArray, shape: tuple[int, ...], axes: tuple[int, ...]) -> FloatArray:
-    """Return a view of a term broadcast to a shape with more parents; ``axes`` are the axes of its own parents."""
+    """Return a view of a term, broadcast to a shape with more parents. ``axes`` are the axes of its own parents."""
     absent = tuple(axis for axis in range(1, len(shape) - 1) if axis not in axes)
     return np.broadcast_to(np.expand_dims(term, absent), shape)
 
 
 def _weights(total: FloatArray, counts: AnyArray, log_prior: FloatArray) -> FloatArray:
-    """Return log factors (values, parents ..., 1) that match each value's frequency over all classes to the data."""
+    """Return log factors (values, parents ..., 1) with which value frequencies over all classes match the data."""
     of_values = counts.sum(axis=tuple(range(1, counts.ndim)), dtype=np.float64) + 1.0
     back_off = (of_values / of_values.sum()).reshape([-1] + [1] * (counts.ndim - 2))
     of_parents = counts.sum(axis=0, dtype=np.float64) + np.exp(log_prior)

@@ -35,7 +35,7 @@ from tanlearn.training.term_state import TermState
 
 __all__ = ["Training", "error_rate", "train"]
 
-#: Ratio of the last to the first learning rate of the CPTs; the decay is exponential ([DT] 4.2).
+#: Ratio of the last to the first learning rate of the CPTs. The decay is exponential ([DT] 4.2).
 DECAY = 1e-3
 
 
@@ -55,24 +55,24 @@ def train(
 ) -> TrainingOutcome:
     """Train structure and parameters together by gradient descent.
 
-    Missing values are marginalized under the drawn structures, which must then be acyclic and on the CPU. Weights
-    multiply the loss, relative to their mean. If every feature has one candidate, the structure is fixed.
+    Missing values are marginalized in the drawn structures. This is supported only for acyclic structures on the CPU.
+    Weights multiply the loss, relative to their mean. If every feature has one candidate, the structure is fixed.
 
-    With ``validation`` rows, the parameters of the epoch with the lowest error on them are returned (the last of
-    several such epochs), and ``settings.patience`` may end the training early. ``callback`` receives an
-    :class:`EpochReport` after each epoch; a true return value stops the training. ``n_jobs`` threads are used if a step
-    is long enough; the outcome does not depend on them. ``start`` is the ``parameters`` of an earlier outcome; if its
-    first entry is None, the CPTs are initialized as usual. With ``is_format_given``, a warning is issued if the number
-    format rounds initial CPTs to zero.
+    If there are ``validation`` rows, the parameters of the epoch with the lowest validation error are returned (the
+    last of several such epochs), and ``settings.patience`` may end the training early. ``callback`` is called with an
+    :class:`EpochReport` after each epoch, and a true return value stops the training. ``n_jobs`` threads are used if a
+    step is long enough. The outcome does not depend on the number of threads. ``start`` contains the ``parameters`` of
+    an earlier outcome. If its first entry is None, the CPTs are initialized as usual. If ``is_format_given`` is true, a
+    warning is issued if the number format rounds initial CPTs to zero.
 
-    ``checkpoint`` is a file to resume from, if it exists, and to write finished epochs to. It is written before the
-    first epoch, then at the first end of an epoch after ten seconds or 50 times the duration of the last write,
-    whichever is longer, and when the training ends, even by an exception such as KeyboardInterrupt. After SIGTERM or
-    SIGKILL the file holds the last write. Only one process at a time may use a path. All arguments except ``callback``
-    and ``n_jobs`` must be the same as in the interrupted training, including the state of ``rng``.
+    ``checkpoint`` is a file for finished epochs, from which the training resumes if the file exists. It is written
+    before the first epoch, then at the end of an epoch if ten seconds, and 50 times the duration of the last write,
+    have passed, and when the training ends, even by an exception such as KeyboardInterrupt. After SIGTERM or SIGKILL,
+    the file contains the last write. Only one process at a time may use a path. All arguments except ``callback`` and
+    ``n_jobs`` must be the same as in the interrupted training, including the state of ``rng``.
 
-    Raises ValueError for unsupported data or a checkpoint or start of another training, OSError if the checkpoint
-    cannot be read or written, and FloatingPointError if the loss or a gradient is not finite.
+    Raises ValueError if the data are not supported, or if the checkpoint or ``start`` belongs to another training;
+    OSError if the checkpoint cannot be read or written; and FloatingPointError if the loss or a gradient is not finite.
     """
     file = None
     if checkpoint is not None:
@@ -101,10 +101,10 @@ def _warn_of_zeros(state: State, data: EncodedData) -> None:
 
 
 class _Best(NamedTuple):
-    """Model of the best epoch so far, measured on the validation rows."""
+    """Model of the best epoch so far according to the validation rows."""
 
     error: float
-    #: First epoch with this error; the model is from the last one.
+    #: First epoch with this error. The model is from the last epoch with this error.
     since: int
     structure: Structure
     tables: Tables
@@ -112,9 +112,9 @@ class _Best(NamedTuple):
 
 
 class Training:
-    """Gradient training between two epochs; arguments as for :func:`train`."""
+    """Gradient training that can be run epoch by epoch, with the arguments of :func:`train`."""
 
-    engine: Engine  # trains the epochs; created by :meth:`run`
+    engine: Engine  # trains the epochs, created by :meth:`run`
 
     def __init__(
         self,
@@ -162,16 +162,16 @@ class Training:
         self.history: list[EpochReport] = []  # one report per finished epoch
         self._stopwatch, self._seconds_before = Stopwatch(), 0.0
         self.best: _Best | None = None
-        #: Whether the callback has stopped the training.
+        #: True if the callback has stopped the training.
         self.is_stopped = False
 
     def run(self, n_jobs: int | None = None, file: TrainingCheckpoint | None = None) -> TrainingOutcome:
-        """Train all remaining epochs, resuming from ``file`` if it exists, and return the outcome."""
+        """Resume from ``file`` if it exists, train all remaining epochs, and return the outcome."""
         self.engine = self._make_engine(n_jobs)
         if file is not None:
             file.restore(self.set_state)
             if not self.is_over:
-                file.keep(self.freeze())  # fail at once if the path is not writable
+                file.keep(self.freeze())  # raises an error at once if the path is not writable
         with contextlib.nullcontext() if file is None else file:
             while not (self.is_over or self.is_stopped):
                 report = self.end_epoch(self.engine.epoch(self.plan(), *self.schedule()))
@@ -206,7 +206,7 @@ class Training:
         return UnfusedEngine(state, data, self.weights, loss)
 
     def cuda_memory(self) -> MemoryNeed:
-        """Count the CUDA memory of this training, and the memory shared with other trainings on the same rows."""
+        """Return the CUDA memory that this training needs, and the part that trainings on the same rows share."""
         return memory_need(self.state, self.data, self.settings.batch_size)
 
     def memory_error(self, error: Exception) -> MemoryError:
@@ -219,20 +219,21 @@ class Training:
 
     @property
     def is_over(self) -> bool:
-        """True once all epochs are done or the patience is exhausted."""
+        """True if all epochs are finished or the patience is exhausted."""
         n_done, patience = len(self.history), self.settings.patience
         impatient = patience is not None and self.best is not None and n_done - self.best.since >= patience
         return impatient or n_done >= self.settings.n_epochs
 
     def plan(self) -> Plan:
-        """Draw the random numbers of the next epoch for the device of the engine; call once per epoch, in order."""
+        """Draw the random numbers for the next epoch on the engine's device. Call this once per epoch, in order."""
         data, n_tables = self.data, self.state.candidates.n_tables
         return plan_epoch(data.n_samples, self.settings.batch_size, n_tables, self.rng, self.engine.noise_device)
 
     def schedule(self, n_done: int | None = None) -> tuple[tuple[float, float], float]:
         """Return the learning rates (CPTs, structure logits) and the temperature of the epoch after ``n_done`` epochs.
 
-        By default, this is the next epoch. After the last epoch, return the values of the last epoch.
+        By default, these are the values for the next epoch. After the last epoch, the values of the last epoch are
+        returned.
         """
         n_done = min(len(self.history) if n_done is None else n_done, self.settings.n_epochs - 1)
         return (self.rates[n_done], self.settings.structure_learning_rate), self.temperatures[n_done]
@@ -242,7 +243,7 @@ class Training:
         self.is_stopped = self.callback is not None and bool(self.callback(report))
 
     def end_epoch(self, mean_loss: float) -> EpochReport:
-        """Record a trained epoch, keep its model if it is the best on the validation rows, and return its report.
+        """Record a trained epoch, keep its model if it is the best on the validation rows, and return a report.
 
         Raises FloatingPointError if ``mean_loss`` is not finite.
         """
@@ -268,9 +269,9 @@ class Training:
         return report
 
     def outcome(self) -> TrainingOutcome:
-        """Return the outcome with the model of the best epoch, or of the last one if there are no validation rows."""
+        """Return the outcome with the model of the best epoch, or of the last epoch if there are no validation rows."""
         state = self.engine.pull()
-        if not np.isfinite(state.theta).all():  # of the last step, after which no loss was computed
+        if not np.isfinite(state.theta).all():  # checks the last step, after which no loss was computed
             raise FloatingPointError(
                 f"training diverged in epoch {len(self.history)}: a parameter is not finite. Lower learning_rate "
                 f"({self.settings.learning_rate}) or the weight of the loss ({self.loss})."
@@ -281,9 +282,10 @@ class Training:
         return TrainingOutcome(*state.most_probable(), state.probabilities(), self.history, parameters)
 
     def freeze(self) -> Callable[[], dict[str, Any]]:
-        """Return a function that returns the present state of the training as values that a file can store.
+        """Return a function that returns the current state of the training as values that a file can store.
 
-        The history is copied when the function is called: copied after each epoch, it would take quadratic time.
+        The history is copied only when the function is called, because copying it after each epoch would take quadratic
+        time.
         """
         engine, rng, n_done, best = self.engine.get_state(), self.rng.bit_generator.state, len(self.history), self.best
         return lambda: {
@@ -294,7 +296,7 @@ class Training:
         }
 
     def set_state(self, state: Any) -> None:
-        """Resume from a state of a training with the same arguments; raise ValueError if the training was different."""
+        """Resume from a state of a training with the same arguments. Raise ValueError if the training was different."""
         engine, rng, history, best = fields(state, "engine", "rng", "history", "best")
         self.engine.set_state(engine)
         self.rng.bit_generator.state = rng
@@ -310,6 +312,6 @@ class Training:
 
 
 def error_rate(structure: Structure, tables: Tables, data: EncodedData) -> float:
-    """Return the weighted fraction of rows that the model misclassifies; missing values are marginalized."""
+    """Return the weighted fraction of rows that the model misclassifies, with missing values marginalized."""
     wrong = log_joint(tables, structure, data.codes, device=data.device).argmax(axis=1) != data.y
     return float(np.average(wrong, weights=data.sample_weight))
