@@ -71,6 +71,6 @@ register(globals()[name] for name in __all__)  # files of models may name these 
 
 def __getattr__(name: str) -> Any:
     if name == "Edge":
-        warn("tanlearn.baselines.Edge is now ParentChange; the old name is removed in version 0.4.", FutureWarning)
+        warn("tanlearn.baselines.Edge is now ParentChange; the old name will be removed in version 0.4.", FutureWarning)
         return ParentChange
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

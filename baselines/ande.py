@@ -84,7 +84,7 @@ class AnDEClassifier(CountingClassifier):
     device : {"cpu"}, default="cpu"
         Accepted for compatibility with other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
-        Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
+        Number of threads for encoding and prediction, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Ignored, because the learner is deterministic. It is accepted for compatibility with other classifiers.
 

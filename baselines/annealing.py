@@ -81,7 +81,7 @@ class SimulatedAnnealing(WrapperSearch):
         ``None`` and the searches for ``initial`` start with the required edges. An initial structure must agree with
         the knowledge.
     n_jobs : int, optional
-        Number of threads for the chains, as in joblib. The structure does not depend on it.
+        Number of threads for the chains, as in joblib. The structure does not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints the final score of each chain.
 

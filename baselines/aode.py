@@ -193,7 +193,7 @@ class AODEClassifier(CountingClassifier):
         Device for counting and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``.
         There is no fallback to the CPU. Encoding and smoothing always run on the CPU.
     n_jobs : int, optional
-        Number of threads for encoding, counting and prediction, as in joblib. Results do not depend on it.
+        Number of threads for encoding, counting and prediction, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Ignored, because the learner is deterministic. It is accepted for compatibility with other classifiers.
 

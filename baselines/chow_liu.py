@@ -201,7 +201,7 @@ def spanning_structure(
 
 
 def maximum_spanning_forest(gains: Iterable[tuple[int, FloatArray]], roots: IntArray, *, spanning: bool) -> IntArray:
-    """Return the parent of each feature, -1 for none, in the forest of maximum weight.
+    """Return the parent of each feature (-1 for none) in the forest of maximum weight.
 
     ``gains`` yields blocks of edge weights: the number ``first`` of the block's first feature, then the weights of the
     edges from features ``first``, ``first + 1``, ... to all features before them; other entries are not read. ``roots``

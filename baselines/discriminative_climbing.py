@@ -67,7 +67,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
     max_steps : int, optional
         Maximum number of steps of all climbs; by default there is no limit.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints one line per step.
 
@@ -279,5 +279,5 @@ def _take(scorer: StructureScorer, child: int, parents: Sequence[int]) -> None:
 
 
 def _columns(parents: Sequence[Sequence[int]]) -> IntArray:
-    """Return sets of at most two parents as an array (n_sets, 2), -1 for none."""
+    """Return sets of at most two parents as an array (n_sets, 2), with -1 for none."""
     return np.array([[*given, -1, -1][:2] for given in parents], dtype=np.intp)

@@ -47,11 +47,11 @@ class BDeu:
     equivalent_sample_size: float = 1.0
 
     def of_cells(self, counts: AnyArray, n_cells: float) -> FloatArray:
-        """Return the terms for the counts n_xh above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_xh above 0. Shape: (n_counts,)."""
         return _log_rising(counts, self.equivalent_sample_size / n_cells)
 
     def of_contexts(self, counts: AnyArray, n_contexts: float, n_values: int) -> FloatArray:
-        """Return the terms for the counts n_h above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_h above 0. Shape: (n_counts,)."""
         return _log_rising(counts, self.equivalent_sample_size / n_contexts)
 
     def penalty(self, weight: float) -> float:
@@ -67,11 +67,11 @@ class K2:
     """
 
     def of_cells(self, counts: AnyArray, n_cells: float) -> FloatArray:
-        """Return the terms for the counts n_xh above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_xh above 0. Shape: (n_counts,)."""
         return _log_rising(counts, 1.0)
 
     def of_contexts(self, counts: AnyArray, n_contexts: float, n_values: int) -> FloatArray:
-        """Return the terms for the counts n_h above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_h above 0. Shape: (n_counts,)."""
         return _log_rising(counts, float(n_values))
 
     def penalty(self, weight: float) -> float:
@@ -84,11 +84,11 @@ class LogLikelihood:
     """Maximum log likelihood, sum_xh n_xh log n_xh / n_h, without a penalty."""
 
     def of_cells(self, counts: AnyArray, n_cells: float) -> FloatArray:
-        """Return the terms for the counts n_xh above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_xh above 0. Shape: (n_counts,)."""
         return _xlogx(counts)
 
     def of_contexts(self, counts: AnyArray, n_contexts: float, n_values: int) -> FloatArray:
-        """Return the terms for the counts n_h above 0, shape (n_counts,)."""
+        """Return the terms for the counts n_h above 0. Shape: (n_counts,)."""
         return _xlogx(counts)
 
     def penalty(self, weight: float) -> float:

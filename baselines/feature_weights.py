@@ -169,7 +169,7 @@ def tree_weights(data: EncodedData, n_trees: int, subsample: float, rng: np.rand
 
 
 def tree_depths(data: EncodedData) -> FloatArray:
-    """Return the least depth at which an unpruned C4.5 tree tests each feature: 1 for the root, inf if it does not.
+    """Return the least depth at which an unpruned C4.5 tree tests each feature: 1 for the root, or inf if untested.
 
     A test has one branch per value, and one for missing values. At least two branches must have a weight of two or
     more. Among the tests with at least the mean information gain of all, the one with the largest gain ratio is used;
@@ -195,7 +195,7 @@ def tree_depths(data: EncodedData) -> FloatArray:
 
 
 def _best_tests(data: EncodedData, node: IntArray, rows: IntArray) -> IntArray:
-    """Return the feature that each node tests, -1 for a leaf; rows are sorted by node.
+    """Return the feature that each node tests, or -1 for a leaf; rows are sorted by node.
 
     Shapes: node, rows: (n_rows,); result: (n_nodes,).
     """
@@ -233,7 +233,7 @@ def _node_counts(data: EncodedData, node: IntArray, rows: IntArray, i: int) -> I
 
 
 def _gains(counts: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the information gain of a test in nats, and its ratio to the entropy of the branches; 0 if not allowed.
+    """Return the information gain of a test in nats, and its ratio to the entropy of the branches, or 0 if not allowed.
 
     Shapes: counts: (n_nodes, n_values, n_classes); result: (n_nodes,) each.
     """

@@ -56,7 +56,7 @@ class GradientStructure(BaseEstimator):
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers, with at most ``max_parents`` required parents per feature.
     n_jobs : int, optional
-        Number of threads, as in joblib. The structure does not depend on it.
+        Number of threads, as in joblib. The structure does not depend on ``n_jobs``.
 
     Attributes
     ----------

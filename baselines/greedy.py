@@ -47,7 +47,7 @@ class GreedySearch(WrapperSearch):
         Required and forbidden edges, and tiers. The search starts with the required edges, and adds no excluded edge.
         ``initial`` must satisfy the knowledge too.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints one line per added edge.
 

@@ -58,7 +58,7 @@ class HillClimbing(BaseEstimator):
     max_steps : int, optional
         Maximum number of steps of all climbs; by default there is no limit.
     n_jobs : int, optional
-        Number of threads for counting, as in joblib. The structure does not depend on it.
+        Number of threads for counting, as in joblib. The structure does not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints one line per step.
 

@@ -49,7 +49,7 @@ class K2Search(BaseEstimator):
     equivalent_sample_size : float, default=1.0
         Weight of the prior of "bdeu", in rows, above 0.
     n_jobs : int, optional
-        Number of threads for counting, as in joblib. The structure does not depend on it.
+        Number of threads for counting, as in joblib. The structure does not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints each added parent.
 

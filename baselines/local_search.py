@@ -174,7 +174,7 @@ class LocalSearch(BaseEstimator):
             if not math.isfinite(value):
                 raise ValueError(
                     f"score must return a finite number, got {value} for parents {structure.parents.tolist()}. Return "
-                    f"a very small number for structures that must not be chosen."
+                    f"a very low score for structures that must not be chosen."
                 )
             known[structure] = value
             self.n_evaluations_ = len(known)

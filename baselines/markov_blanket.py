@@ -70,7 +70,7 @@ class MarkovBlanketClassifier(NetworkClassifier):
     device : {"cpu"}, default="cpu"
         Accepted for compatibility with other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the random steps, and for sampling rows from the model.
 

@@ -122,7 +122,7 @@ class MultinetClassifier(Classifier):
     device : {"cpu"}, default="cpu"
         Accepted for compatibility with the other classifiers.
     n_jobs : int, optional
-        Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
+        Number of threads for encoding and prediction, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Seed of randomized structure learners.
 

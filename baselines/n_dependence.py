@@ -68,7 +68,7 @@ class NDependenceEnsemble(Model):
         return n_classes * (cells[n] + children) - math.comb(len(inside), n)
 
     def least_log_probabilities(self) -> FloatArray:
-        """Return a lower bound of the log probabilities of each feature, shape (n_features, n_classes).
+        """Return a lower bound of the log probabilities of each feature. Shape: (n_features, n_classes).
 
         The bound is the estimate for a value that no row contains, if all rows of the class have the super-parents'
         values.
@@ -113,7 +113,7 @@ class NDependenceEnsemble(Model):
             raise ValueError("super_parents must be one or more feature indices in increasing order.")
         n, m, min_count, subsumption = check_array("settings", settings, np.float64, (4,)).tolist()
         if n not in (2, 3) or not m > 0 or not min_count >= 0 or subsumption not in (0, 1):
-            raise ValueError("settings must be n = 2 or 3, m above 0, min_count of at least 0, and subsumption 0 or 1.")
+            raise ValueError("in settings, n must be 2 or 3, m above 0, min_count at least 0, and subsumption 0 or 1.")
         return cls(counts, int(n), inside, m, min_count, bool(subsumption), prior if prior.size else None)
 
     def log_joint(self, codes: Codes, *, n_jobs: int | None = None, device: str = "cpu") -> FloatArray:
@@ -173,7 +173,7 @@ class NDependenceEnsemble(Model):
         return np.cumsum(self.counts.n_states) - self.counts.n_states
 
     def _values(self, codes: Codes) -> AnyArray:
-        """Return the value numbers of each row, shape (n_samples, n_features).
+        """Return the value numbers of each row. Shape: (n_samples, n_features).
 
         The values of all features are numbered consecutively; a missing value gets the number after the last.
         """
@@ -211,7 +211,7 @@ class NDependenceEnsemble(Model):
 
     @cached_property
     def _implied(self) -> AnyArray:
-        """Value numbers of each feature implied by each value, shape (n_values, n_features); n_values for none."""
+        """Number of the value of each feature that each value implies, or n_values; shape (n_values, n_features)."""
         n_values, values = int(self.counts.n_states.sum()), self._training.rows.values
         implied = np.full((n_values, len(self.counts.n_states)), n_values, np.int32)
         kernels.find_implied(values, self._training.weight, SUBSUMED_FROM, np.empty(n_values), implied)

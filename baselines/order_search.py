@@ -56,9 +56,9 @@ class OrderSearch(WrapperSearch):
     max_parents : {1, 2}, default=1
         Maximum number of augmenting parents per feature. With 2, all pairs of earlier features are evaluated as well.
     n_candidates : int, optional
-        Number of earlier features that are evaluated as parents of a feature. They have the largest information about
-        the feature given the class. By default, all are evaluated. The search then takes O(n_features * n_candidates **
-        max_parents) score evaluations, which makes two parents feasible for hundreds of features.
+        Number of earlier features that are evaluated as parents of a feature. These features have the largest
+        information about the feature given the class. By default, all are evaluated. The search then takes O(n_features
+        * n_candidates ** max_parents) score evaluations, which makes two parents feasible for hundreds of features.
     score : {"accuracy", "margin", "conditional-likelihood"}, default="accuracy"
         Objective to maximize: the classification rate (CR), the mean margin (log odds of the true class against the
         best other class, capped at ``gamma``), or the mean log posterior of the true class (CL).
@@ -72,7 +72,7 @@ class OrderSearch(WrapperSearch):
         Learner of the CPTs during the search. The default is ``MaximumLikelihood(alpha=1)``. The paper uses
         ``MaximumLikelihood(alpha=0, epsilon=1e-5)``.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints one line per added edge.
 

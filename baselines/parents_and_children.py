@@ -37,7 +37,7 @@ _SMALLEST = 1e-280
 
 
 def parents_and_children(data: EncodedData, significance: float, *, n_jobs: int | None = None) -> AnyArray:
-    """Return the symmetric mask of pairs of nodes that are candidates for an arc, shape (n_features, n_features).
+    """Return the symmetric mask of pairs of nodes that are candidates for an arc. Shape: (n_features, n_features).
 
     The features of the data are the nodes, and its class is constant. The result does not depend on ``n_jobs``.
     """
@@ -96,7 +96,7 @@ class _Search:
                     yield (j, *given)
 
     def _associations(self, target: int, others: IntArray, given: Sequence[int]) -> FloatArray:
-        """Return -log p of the test of each node with the target given a set; infinity where there are too few rows."""
+        """Return -log p of the test of each node with the target given a set (inf if there are too few rows)."""
         states = self._data.n_states
         n_cells = float(states[target]) * math.prod(states[list(given)].tolist()) * states[others]
         is_tested = np.full(len(others), not given) | (n_cells * _ROWS_A_CELL <= self._weight)

@@ -67,7 +67,7 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
     device : {"cpu"}, default="cpu"
         Accepted for compatibility with other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Seed for sampling rows from the model. Fitting is deterministic.
 
@@ -149,7 +149,8 @@ class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
         """Raise an AttributeError where no sample of rows is available to select features and parents."""
         if "sample" not in allowed:
             raise AttributeError(
-                f"{type(self).__name__} selects its network by leave-one-out, so it needs all rows at once. Use fit."
+                f"{type(self).__name__} selects its network by leave-one-out errors, so it needs all rows at "
+                f"once. Use fit."
             )
         return True
 

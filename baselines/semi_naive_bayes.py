@@ -28,8 +28,8 @@ __all__ = ["SemiNaiveBayesClassifier"]
 class SemiNaiveBayesClassifier(NetworkClassifier):
     """Naive Bayes over selected features and Cartesian products of features, found by cross-validated accuracy.
 
-    Joined features act as one feature whose values are all combinations of their values. As a network, each feature of
-    a group has the earlier ones of its group as parents, so that all operations of networks are available.
+    Joined features act as one feature whose values are all combinations of their values. In the network, the parents of
+    a feature are the earlier features of its group, so that all operations of networks are available.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class SemiNaiveBayesClassifier(NetworkClassifier):
     device : {"cpu"}, default="cpu"
         Accepted for compatibility with other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the folds, and for sampling rows from the model.
 

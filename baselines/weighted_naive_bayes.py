@@ -68,7 +68,7 @@ class WeightedNaiveBayes(Model):
         return weighted_sum(codes, self.lookups, self.weights, self.tables.log_prior, n_jobs)
 
     def contributions(self, codes: Codes) -> FloatArray:
-        """Return w_i log P(x_i | c) of each feature, then log P(c); they add up to the log joint.
+        """Return w_i log P(x_i | c) for each feature, then log P(c); these values add up to the log joint.
 
         Shapes: codes: (n_features, n_samples); result: (n_samples, n_features + 1, n_classes).
         """
@@ -127,7 +127,7 @@ class WeightedNaiveBayesClassifier(Classifier):
     device : {"cpu"}, default="cpu"
         Accepted for compatibility with other classifiers. There are no CUDA kernels.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the rows of each tree, for AWNB. WANBIA is deterministic.
 

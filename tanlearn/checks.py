@@ -73,7 +73,7 @@ def check_loss(loss: Any, *, n_classes: int = 3, random_state: int = 0) -> None:
     name = f"{type(loss).__name__}.value_and_gradient"
     require_loss(loss)
     if n_classes < 2:
-        raise ValueError(f"n_classes must be at least 2, got {n_classes}. Pass for example n_classes=3.")
+        raise ValueError(f"n_classes must be at least 2, got {n_classes}. Pass, for example, n_classes=3.")
     rng = np.random.default_rng(random_state)
     scores, y = rng.normal(0, 2, (40, n_classes)), rng.integers(0, n_classes, 40)
 
@@ -379,7 +379,7 @@ def _not_reproducible(what: str) -> str:
     """Return the message for a result that is not determined by data and seed."""
     return (
         f"{what} returns a different result for the same data and seed. Take all random numbers from rng, and set "
-        f"fitted attributes anew in each call."
+        f"fitted attributes again in each call."
     )
 
 

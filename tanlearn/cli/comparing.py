@@ -28,7 +28,7 @@ def _check_output(path: str | None) -> str | None:
     """Return the path of the results file. Names of formats, which earlier versions expected, are also accepted."""
     if path is not None and path not in list(Printed) and not path.endswith(".csv"):
         raise typer.BadParameter(
-            f"the name must end in .csv, got {path}. To set the printed format, use for example --print json."
+            f"the name must end in .csv, got {path}. To set the printed format, use --print, for example --print json."
         )
     return path
 

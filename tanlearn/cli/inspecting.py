@@ -306,7 +306,7 @@ def export_c(
                 classifier = classifier.with_bits(wanted_bits, X, y)
             elif classifier.tables_.bits is None:
                 raise ValueError(
-                    f"C code needs integers, but the CPTs of {model} are not rounded. Set for example --bits 3,1."
+                    f"C code needs integers, but the CPTs of {model} are not rounded. Set, for example, --bits 3,1."
                 )
             classifier.export_c(output, **options)
             size = f"{classifier.size_bits_ / 8:,.0f} bytes of tables"

@@ -30,7 +30,7 @@ _ADVICE = {
     r"(?<=[:,] )X column (?=')": "",
     r"GreedySearch\(score='margin'\)": "the learner 'TAN-MM ML'",
     r"Pass a dict to give them different names\.": "Rename one of the files.",
-    r"retry_failed=True runs them again\.": "--retry-failed runs them again.",
+    r"Set retry_failed=True to run them again\.": "Set --retry-failed to run them again.",
 }
 
 

@@ -49,7 +49,7 @@ def predict(
     *,
     reading: Reading,
 ) -> None:
-    """Predict the class of each row. Columns are matched by name, in any order."""
+    """Predict the class of each row. Columns are matched by name and may be in any order."""
     with plain_errors():
         format_name = output_format(output, model, new)
         check_exists(new)

@@ -35,7 +35,7 @@ def named_datasets(datasets: Any) -> list[Dataset]:
     else:
         found = [_dataset(datasets, "data")]
     if not found:
-        raise ValueError("a comparison needs at least one data set, got none. Pass for example datasets='iris'.")
+        raise ValueError("a comparison needs at least one data set, got none. Pass, for example, datasets='iris'.")
     _check_distinct("data sets", (dataset.name for dataset in found))
     return found
 
@@ -97,7 +97,7 @@ def named_learners(learners: Any) -> list[Learner]:
         several = [learners] if isinstance(learners, (str, Learner)) or hasattr(learners, "fit") else list(learners)
         found = [_entry(learner, type(learner).__name__) for learner in several]
     if not found:
-        raise ValueError("a comparison needs at least one learner, got none. Pass for example TANClassifier().")
+        raise ValueError("a comparison needs at least one learner, got none. Pass, for example, TANClassifier().")
     _check_distinct("learners", (learner.name for learner in found))
     return found
 

@@ -182,8 +182,8 @@ def _warn_of_failures(cells: Sequence[CellResult]) -> None:
         more = f" Other learners with failures: {', '.join(others)}." if others else ""
         reason = str(failed[0].failure).rstrip(".")
         warn(
-            f"{len(failed)} of {len(cells)} cells failed, first {failed[0].label}: {reason}.{more} The attribute "
-            f"failures of the comparison lists all failures.",
+            f"{len(failed)} of {len(cells)} cells failed. The first is {failed[0].label}: {reason}.{more} The "
+            f"attribute failures of the comparison lists all failures.",
             FitFailedWarning,
         )
 
@@ -208,8 +208,8 @@ def _finished_cells(
         done = {key: cell for key, cell in done.items() if cell.failure is None}
     elif failed:
         warn(
-            f"{len(failed)} failed cell(s) of {file.path} are kept and not run again, first {failed[0].label}. "
-            f"retry_failed=True runs them again."
+            f"{len(failed)} failed cell(s) of {file.path} are kept and not run again. The first is "
+            f"{failed[0].label}. Set retry_failed=True to run them again."
         )
     versions = {cell.versions for cell in done.values()} - {cell.versions for cell in cells}
     if versions:

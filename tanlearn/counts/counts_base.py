@@ -65,7 +65,7 @@ class Counts(ABC):
         data : EncodedData
             Batch with the same features and classes.
         n_jobs : int, optional
-            Number of threads, as in joblib. Results do not depend on it.
+            Number of threads, as in joblib. Results do not depend on ``n_jobs``.
 
         Returns
         -------
@@ -116,8 +116,8 @@ class Counts(ABC):
         self._check_schema(other._schema())
         if bool(self.noise) != bool(other.noise) and self.class_counts.any() and other.class_counts.any():
             raise ValueError(
-                "counts with noise cannot be added to counts without noise, because noise would not protect the "
-                "rows of the latter. Release both, then add them."
+                "counts with noise cannot be added to counts without noise, because the rows that were counted without "
+                "noise would not be protected. Release both, then add them."
             )
         self._add(other, sum_dtype(self.class_counts, other.class_counts))
         self.noise += other.noise

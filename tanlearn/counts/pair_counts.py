@@ -110,7 +110,7 @@ class PairCounts(Counts):
 
     @property
     def pairs(self) -> AnyArray:
-        """Counts of all pairs, in the order (1, 0), (2, 0), (2, 1), (3, 0), ..., shape (n_pair_cells,)."""
+        """Counts of all pairs, in the order (1, 0), (2, 0), (2, 1), (3, 0), .... Shape: (n_pair_cells,)."""
         return self._pairs
 
     def feature(self, i: int) -> AnyArray:

@@ -48,7 +48,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         Encoder of raw columns. By default, numeric columns are discretized to at most 12 intervals with about equally
         many rows.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Seed for the initial latent classes, the hidden values, and samples.
 

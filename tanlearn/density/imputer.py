@@ -50,7 +50,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         Encoder of raw columns. By default, numeric columns are discretized to at most 12 intervals with about equally
         many rows.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Seed for the initial latent classes, the hidden values, and draws.
 
@@ -219,7 +219,7 @@ class TANImputer(OneToOneFeatureMixin, TransformerMixin, LatentNetworkEstimator)
         columns = read_rows(self, X)
         if not isinstance(n_draws, Integral) or n_draws < 1:
             raise ValueError(
-                f"n_draws, the number of completed copies, must be a positive integer, got {n_draws!r}. Pass for "
+                f"n_draws, the number of completed copies, must be a positive integer, got {n_draws!r}. Pass, for "
                 f"example n_draws=5."
             )
         rng = generator(self.random_state if random_state is None else random_state)

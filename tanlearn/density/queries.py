@@ -32,7 +32,7 @@ def joint_probabilities(
     if n > MOST_COMBINATIONS:
         raise ValueError(
             f"a query returns at most {MOST_COMBINATIONS:,} probabilities, but the columns have {n:,} combinations "
-            f"of values ({' x '.join(map(str, shape))}). Query fewer columns together, use an encoder with fewer "
+            f"of values ({' x '.join(map(str, shape))}). Query fewer columns at a time, use an encoder with fewer "
             f"intervals, or count rows of sample()."
         )
     logs = np.empty(n)

@@ -99,7 +99,7 @@ class AcquisitionCurveDisplay:
         if not hasattr(estimator, "acquisition_curve"):
             raise TypeError(
                 f"{type(estimator).__name__} has no acquisition_curve, which needs a classifier with a single "
-                f"network. Fit for example a TANClassifier."
+                f"network. Fit, for example, a TANClassifier."
             )
         return cls(estimator.acquisition_curve(X, y, **options)).plot(ax, x=x, measure=measure)
 

@@ -252,7 +252,7 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
 
 
 def decode(codes: AnyArray, missing: NDArray[np.bool_], n_codes: IntArray, values: Sequence[Any]) -> AnyArray:
-    """Return the values of feature-major codes as Python objects, None where missing, shape (n_samples, n_features).
+    """Return the values of feature-major codes as Python objects (None if missing). Shape: (n_samples, n_features).
 
     ``values`` contains the values of the codes of each feature; codes beyond them, up to ``n_codes``, give None.
     """

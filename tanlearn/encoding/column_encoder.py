@@ -51,7 +51,7 @@ class ColumnEncoder:
 
     @property
     def n_intervals(self) -> IntArray:
-        """Numbers of intervals of continuous columns, 0 for categorical columns. Shape: (n_features,)."""
+        """Numbers of intervals of continuous columns, and 0 for categorical columns. Shape: (n_features,)."""
         n_intervals = self.n_states - self._has_missing_category
         return np.where([index is None for index in self.indexes], n_intervals, 0)
 
@@ -93,7 +93,7 @@ class ColumnEncoder:
     def decode(
         self, codes: AnyArray, missing: NDArray[np.bool_], typical_values: Sequence[FloatArray | None]
     ) -> AnyArray:
-        """Return the categories, or the typical values of intervals, of feature-major codes, None where missing.
+        """Return the categories, or the typical values of intervals, of feature-major codes; missing values are None.
 
         Codes of the category of missing values give None, too. ``missing`` (n_features, n_samples) masks missing
         codes; the result has shape (n_samples, n_features).
@@ -106,7 +106,7 @@ class ColumnEncoder:
 
 
 def category_codes(columns: Table, categories: Sequence[AnyArray | None], n_jobs: int | None) -> OtherFeatures | None:
-    """Return the codes of the columns with categories, None without such columns."""
+    """Return the codes of the columns with categories, or None if there are no such columns."""
     chosen = [i for i, known in enumerate(categories) if known is not None]
     if not chosen:
         return None
@@ -142,14 +142,14 @@ def wider_ranges(known: Ranges, others: Ranges) -> Ranges:
 
 
 def _bounds(ranges: Ranges) -> FloatArray:
-    """Return ranges as an array, NaN where there is none."""
+    """Return ranges as an array, with NaN where there is none."""
     return np.array([(np.nan, np.nan) if own is None else own for own in ranges])
 
 
 def mean_values(
     columns: Table, codes: Codes, n_intervals: IntArray, sample_weight: AnyArray | None, n_jobs: int | None
 ) -> list[FloatArray | None]:
-    """Return the weighted mean of the training values in each interval of each column, NaN without values.
+    """Return the weighted mean of the training values in each interval of each column, or NaN without values.
 
     ``n_intervals`` (n_features,) is 0 for categorical columns, whose means are None. Shapes: codes: (n_features,
     n_samples).

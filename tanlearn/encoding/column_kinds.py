@@ -102,7 +102,7 @@ def check_missing_categories(encoder: Any, labels: Sequence[str]) -> None:
 
 
 def have_order(encoder: Any, table: Table) -> NDArray[np.bool_]:
-    """Return a mask of the columns whose codes are ordered: quantities and ordered categories, shape (n_features,).
+    """Return a mask of the columns whose codes are ordered: quantities and ordered categories. Shape: (n_features,).
 
     Under "auto", integer columns taken as categories keep their numeric order. Numeric columns that the user declares
     categorical are unordered.

@@ -56,7 +56,7 @@ class ColumnSummary:
 
     @property
     def value_range(self) -> tuple[float, float] | None:
-        """Smallest and largest value of a numeric column, (nan, nan) without values.
+        """Smallest and largest value of a numeric column, or (nan, nan) if it has no values.
 
         It is None for summaries from files of an earlier version, if values are compressed.
         """

@@ -145,7 +145,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return self.transform_columns(columns).T
 
     def transform_columns(self, columns: Table) -> Codes:
-        """Encode each value as the number of its interval, in columns that are already read.
+        """Encode each value as the number of its interval, in columns that have been read.
 
         Parameters
         ----------
@@ -180,7 +180,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 
 
 def between(low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return a cut point ``c`` with ``low <= c < high`` for every pair, shape (n_cut_points,).
+    """Return a cut point ``c`` with ``low <= c < high`` for every pair. Shape: (n_cut_points,).
 
     It is the midpoint, or ``low`` if rounding leaves no number in between.
     """

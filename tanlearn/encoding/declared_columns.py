@@ -52,7 +52,7 @@ def _read_columns(columns: Any) -> tuple[AnyArray | None, list[Any]]:
             f"{{'age': [30, 50], 'sex': ['female', 'male']}}."
         )
     if not values:
-        raise ValueError("no column is declared. Declare categories or cut points of every column.")
+        raise ValueError("no column is declared. Declare categories or cut points for every column.")
     return None if names is None else np.array(names, dtype=object), values
 
 

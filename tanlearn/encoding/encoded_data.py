@@ -131,8 +131,9 @@ class EncodedData:
         ------
         ValueError
             If shapes do not match, codes, classes or ``n_states`` are not integers, a code is negative (other than -1)
-            or too large, ``is_ordered`` or ``has_missing_category`` is not boolean, the latter is true for a feature
-            with a single value, or the weights are negative, not finite, all zero, or overflow when summed.
+            or too large, ``is_ordered`` or ``has_missing_category`` is not boolean, ``has_missing_category`` is true
+            for a feature with a single value, or the weights are negative, not finite, all zero, or overflow when
+            summed.
         """
         table = np.asarray(codes)
         if table.ndim != 2 or 0 in table.shape:
@@ -467,8 +468,8 @@ def _labels(y: AnyArray, n_samples: int, n_classes: Any) -> tuple[IntArray, int]
     """Validate class codes and return them with the number of classes."""
     if y.shape != (n_samples,):
         raise ValueError(
-            f"y must have one class per row ({n_samples}), got shape {y.shape}. Are codes of shape (n_samples, "
-            f"n_features)?"
+            f"y must have one class per row ({n_samples}), got shape {y.shape}. Do the codes have shape (n_samples, "
+            "n_features)?"
         )
     if y.dtype.kind not in "iub":
         raise ValueError(

@@ -49,8 +49,8 @@ class MDLPDiscretizer(CutPointDiscretizer):
         64 quantiles. The other feature is the one that shortens the description most, a discretized feature or one with
         at most 16 categories. For example, the sign of a product of two numbers depends on neither of them alone. Only
         classifiers that combine features benefit, so naive Bayes does not use it. If the number of pairs of features
-        times the number of rows is above 1e8, a random subset of the rows is searched, the same for the same table;
-        with more than 16,384 pairs, nothing is searched.
+        times the number of rows is above 1e8, a random subset of the rows is searched, which is the same for equal
+        tables. With more than 16,384 pairs, this search is skipped.
     n_jobs : int, optional
         Number of threads, as in joblib. Threads work on features in ``fit``, and on rows in ``transform``. Results do
         not depend on it.

@@ -14,7 +14,7 @@ __all__ = ["depend_on_class", "with_missing_category"]
 def with_missing_category(
     handle_missing: str | None, columns: Table, y: IntArray, sample_weight: AnyArray | None
 ) -> NDArray[np.bool_]:
-    """Return a mask of the columns that get a category for missing values, shape (n_features,).
+    """Return a mask of the columns that get a category for missing values. Shape: (n_features,).
 
     ``handle_missing`` is the parameter of :class:`~tanlearn.TableEncoder`. Shapes: y, sample_weight: (n_samples,).
     """

@@ -43,7 +43,7 @@ class RawNumbers:
         return replace(self, rows=every[rows])
 
     def take_features(self, features: Any) -> RawNumbers | None:
-        """Return the values of some features of the encoded data; None if none of them is discretized."""
+        """Return the values of some features of the encoded data, or None if none of them is discretized."""
         chosen = np.asarray(features, np.intp)
         positions = np.flatnonzero(np.isin(chosen, self.features))
         if not len(positions):
@@ -89,7 +89,7 @@ class RawNumbers:
 
 
 def raw_numbers(encoder: TableEncoder, columns: Table) -> RawNumbers | None:
-    """Return the values of the features that an encoder discretizes; None if cut points do not depend on classes."""
+    """Return the values of the features that an encoder discretizes, or None if cut points do not depend on classes."""
     features, discretizer = np.flatnonzero(~encoder.is_discrete_), encoder.discretizer_
     if discretizer is None or not len(features) or not getattr(discretizer, "uses_classes", True):
         return None

@@ -14,7 +14,7 @@ __all__ = ["draw_folds", "hold_out", "search_splits", "stratified_splits", "vali
 
 
 def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Draw a stratified mask of held-out rows, shape (n_samples,).
+    """Draw a stratified mask of held-out rows. Shape: (n_samples,).
 
     Each class contributes ``fraction`` of its rows, rounded to the nearest row, but never all of them.
     """
@@ -30,7 +30,7 @@ def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Genera
 
 
 def draw_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
-    """Draw the fold number of every row, stratified by class, shape (n_samples,).
+    """Draw the fold number of every row, stratified by class. Shape: (n_samples,).
 
     Fold sizes differ by at most one row, within each class and overall.
     """
@@ -47,7 +47,7 @@ def draw_folds(y: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
 def validation_masks(
     y: IntArray, n_classes: int, validation: float, rng: np.random.Generator
 ) -> list[NDArray[np.bool_]]:
-    """Draw one mask of held-out rows per fold, shape (n_samples,).
+    """Draw one mask of held-out rows per fold. Shape: (n_samples,).
 
     ``validation`` is the held-out fraction of a single split if below 1, otherwise the number of folds.
     """

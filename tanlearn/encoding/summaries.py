@@ -76,7 +76,7 @@ class TableSummary:
 
     @property
     def n_samples(self) -> int:
-        """Number of rows of non-zero weight."""
+        """Number of rows with non-zero weight."""
         return self._n_samples
 
     @property
@@ -145,7 +145,7 @@ class TableSummary:
         return self
 
     def rank_error(self, i: int) -> float:
-        """Return the bound on the rank error of numbers in column ``i``, as a fraction of its weight; 0 if exact."""
+        """Return the bound on the rank error of numbers in column ``i``, as a fraction of its weight, or 0 if exact."""
         if self._columns is None or not 0 <= i < len(self._columns):
             raise IndexError(f"there is no column {i}. Columns are numbered from 0 to {len(self.labels) - 1}.")
         return self._columns[i].rank_error
@@ -229,7 +229,9 @@ class TableSummary:
     def _columns_to_fit(self) -> list[ColumnSummary]:
         """Return the columns after checking that an encoder can be fitted to them."""
         if self._columns is None or not self.n_samples:
-            raise ValueError("the summary has no rows of non-zero weight, but an encoder needs at least one. Add rows.")
+            raise ValueError(
+                "the summary has no rows with non-zero weight, but an encoder needs at least one. Add rows."
+            )
         check_classes(self.classes_, self.class_counts, self.n_samples)
         check_total(float(self.class_counts.sum()), self.n_samples)
         return self._columns

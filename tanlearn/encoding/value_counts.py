@@ -58,7 +58,7 @@ class Block(NamedTuple):
 
 
 def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray, AnyArray]:
-    """Return the distinct keys, increasing, and the sum of the weights of each, shape (n_found,).
+    """Return the distinct keys, increasing, and the sum of the weights of each. Shape: (n_found,).
 
     Keys (n_samples,) are integers from 0 to ``n_keys - 1``, and weights (n_samples,) are positive. Sums have the dtype
     of the weights; integers are added exactly, floats in the given order.

@@ -136,10 +136,10 @@ def _depend_on_class(weights: AnyArray, y: IntArray) -> bool:
 
 
 def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray | None) -> AnyArray | None:
-    """Return row weights multiplied by class weights, shape (n_samples,).
+    """Return row weights multiplied by class weights. Shape: (n_samples,).
 
-    ``option`` is None, ``"balanced"`` or a dict from class to weight, 1 for classes not named. ``"balanced"`` gives all
-    classes the same total and keeps the total of all rows. The result is integer if all weights are.
+    ``option`` is None, ``"balanced"`` or a dict from class to weight; other classes have weight 1. ``"balanced"`` gives
+    all classes the same total and keeps the total of all rows. The result is integer if all weights are.
     """
     if option is None:
         return weights

@@ -108,7 +108,7 @@ class AcquisitionCurve:
         """
         if not 0 < confidence <= 1:
             raise ValueError(
-                f"confidence must be a probability above 0 and at most 1, got {confidence!r}. Pass for example 0.95."
+                f"confidence must be a probability above 0 and at most 1, got {confidence!r}. Pass, for example, 0.95."
             )
         is_sure = self.probabilities.max(axis=2) >= confidence
         last = np.where(is_sure.any(axis=0), is_sure.argmax(axis=0), len(is_sure) - 1)

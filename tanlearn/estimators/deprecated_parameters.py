@@ -163,7 +163,7 @@ class DeprecatedParameters:
         """Warn that parameters are deprecated, and suggest the current spelling."""
         owner, names = type(self).__name__, ", ".join(former)
         remedy = f"Use {spelling}." if spelling else "Leave it out; the default applies."
-        warn(f"deprecated in {owner}, and removed in version {_REMOVED_IN}: {names}. {remedy}", FutureWarning)
+        warn(f"deprecated in {owner}, to be removed in version {_REMOVED_IN}: {names}. {remedy}", FutureWarning)
 
     @classmethod
     def _converted(cls, parameters: dict[str, Any]) -> dict[str, Any]:

@@ -205,7 +205,7 @@ class GradientClassifier(NetworkClassifier):
         if self._training.checkpoint is not None and not isinstance(self.random_state, Integral):
             raise ValueError(
                 f"a checkpoint needs an integer random_state, because the training must be repeatable, got "
-                f"{self.random_state!r}. Set for example random_state=0."
+                f"{self.random_state!r}. Set, for example, random_state=0."
             )
 
     def _report(self, report: EpochReport) -> Any:

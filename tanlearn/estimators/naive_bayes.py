@@ -48,7 +48,7 @@ class NaiveBayesClassifier(CountingClassifier, NetworkClassifier):
         ``tanlearn[cuda13]``. An operation that does not support CUDA raises an error. There is no fallback to the CPU.
         Encoding, sampling, completion and explanations always run on the CPU.
     n_jobs : int, optional
-        Number of threads for encoding and prediction, as in joblib. Results do not depend on it.
+        Number of threads for encoding and prediction, as in joblib. Results do not depend on ``n_jobs``.
     random_state : int, RandomState, Generator or None, default=None
         Seed for randomized parameter learners. With the same rows, parameters and integer seed, models based on counts
         are equal bit for bit on every x86-64 processor. Models trained by gradient are equal on the same machine.

@@ -27,7 +27,7 @@ def round_network(classifier: Any, bits: Any, X: Any, y: Any) -> Any:
     formats = [found for found in read_bits(bits) if found is not None]
     if not formats:
         raise ValueError(
-            "bits must be a number of bits, or a pair of integer and fraction bits, got None. Pass for example bits=6."
+            "bits must be a number of bits, or a pair of integer and fraction bits, got None. Pass bits=6, for example."
         )
     twin = copy(classifier)
     # Integer scores are compared without calibration, so its shift is added to the class prior.

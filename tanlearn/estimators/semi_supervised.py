@@ -186,7 +186,7 @@ class SemiSupervisedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimato
         n_unlabeled = int(is_unlabeled.sum())
         if not counted.any():
             raise ValueError(
-                f"y must contain classes, but all {n_unlabeled} row(s) of non-zero weight have a missing label "
+                f"y must contain classes, but all {n_unlabeled} row(s) with non-zero weight have a missing label "
                 f"(NaN, None) or -1. Label at least one row of each class."
             )
         if n_unlabeled and (self.unlabeled_weight == "auto" or self.unlabeled_weight > 0):

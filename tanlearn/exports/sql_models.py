@@ -142,6 +142,6 @@ def _check_network(network: BayesNet, names: Sequence[str], *, is_exact: bool) -
     sizes = network.tables.layout.sizes()
     if network.tables.is_dense and sizes.sum() > _MOST_CONSTANTS:
         raise ValueError(
-            f"the network has too many CPT entries for one SQL statement, {int(sizes.sum()):,}. Fit with fewer "
+            f"the network has {int(sizes.sum()):,} CPT entries, too many for one SQL statement. Fit with fewer "
             f"columns, values or parents."
         )

@@ -146,7 +146,7 @@ class NetworkScores:
         return f"CASE WHEN {self._code}{i} = {MISSING} THEN {self._marginal_given(i, y, value)} ELSE {observed} END"
 
     def _observed(self, i: int, y: int, value: int | None = None) -> str:
-        """Return log P(x_i | parents, y), where ``value`` is the value of a single parent, None if observed."""
+        """Return log P(x_i | parents, y), where ``value`` is the value of a single parent (None if observed)."""
         parts = []
         for features, groups, cells in self._tables.addends(i):
             table, axes = cells[..., y], []
@@ -176,7 +176,7 @@ class NetworkScores:
         return f"CASE {self._code}{parents[0]}{branches} END"
 
     def _marginal_given(self, i: int, y: int, value: int | None) -> str:
-        """Return the contribution of a missing feature given the value of its only parent, None without a parent."""
+        """Return the contribution of a missing feature given the value of its only parent (None without a parent)."""
         if not self._children[i]:
             sums = np.zeros(self.n_classes) if self._tables.is_normalized else self._log_sums(i)
             return self._dialect.number(float(sums[y] if sums.ndim == 1 else sums[value, y]))

@@ -35,7 +35,7 @@ def describe_counts(writer: Writer, counts: Counts, owner: str) -> dict[str, Any
     if counts.kind is None:
         raise TypeError(
             f"a file can contain {', '.join(kind.__name__ for kind in _kinds().values())}, but not "
-            f"{type(counts).__name__}. Save the model that was fitted from them instead."
+            f"{type(counts).__name__}. Save the model that was fitted to these counts instead."
         )
     return {
         "kind": counts.kind,

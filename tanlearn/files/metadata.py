@@ -23,7 +23,7 @@ def new_metadata(model: Any, user: Any) -> dict[str, Any]:
     """Return the metadata of a fitted classifier as of now. ``user`` is a dictionary of additional values."""
     if type(user) is not dict or not all(type(key) is str for key in user):
         raise TypeError(
-            f"metadata must be a dict with strings as keys, got {user!r}. Pass for example {{'author': ...}}."
+            f"metadata must be a dict with strings as keys, got {user!r}. Pass, for example, {{'author': ...}}."
         )
     return {
         "saved": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
@@ -50,9 +50,9 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
             f"rows and columns of the metadata must be nonnegative integers, got {rows!r} and {columns!r}."
         )
     if type(versions) is not dict or not all(type(own) is str for pair in versions.items() for own in pair):
-        raise ValueError(f"the versions of the metadata must be strings by name, got {versions!r}.")
+        raise ValueError(f"the versions of the metadata must be a dictionary of strings, got {versions!r}.")
     if type(user) is not dict:
-        raise ValueError(f"the values of the user in the metadata must be a dictionary, got {user!r}.")
+        raise ValueError(f"user in the metadata must be a dictionary, got {user!r}.")
     found: dict[str, Any] = metadata
     return found
 

@@ -47,79 +47,92 @@ are ``0.npy``, ``1.npy`` and so on, in this order. This paragraph also applies t
     it is unknown, is a list with one item per column: the smallest and the largest training value of a continuous
     column, or null;
   - ``state``: an object of values, written by ``to_state`` of the model (:mod:`tanlearn.models.bayes_net`,
-    :mod:`tanlearn.forest.serialization`). Models with CPTs have ``structure`` and ``cells``, a float64 array of log
-    probabilities: first of the classes, then of each feature given its parents and the class, as an array [state][state
-    of 1st parent][state of 2nd parent][class] whose last index is the fastest. Indices of absent parents are omitted.
-    CPTs that back off to fewer parents are stored as counts: ``cells`` contains only the log probabilities of the
-    classes, and ``back_off`` is a dict of arrays. ``n_entries``, int64, contains for each feature the number of
-    combinations of parents, state and class that occur in the rows. ``values``, uint16, contains these combinations,
-    feature by feature and sorted. In these, the number of states of a parent means that this parent and all parents
-    after it are missing. ``counts`` contains the counts of the combinations (int64 or float64). ``class_counts``
-    contains the counts of the classes, and ``concentrations`` contains the m of each level, starting with no parent.
-    ``level_counts`` is None, or contains float64 counts for the entries of all levels, feature by feature, which are
-    used instead of the sums of ``counts`` over longer contexts. CPTs that are sums of terms have only the ``cells`` of
-    the classes, and ``terms``, a dict of arrays. ``features``, int64 (n_columns, k), contains the features of each
-    column, or -1 for none: a feature alone, or a feature and one or two of its parents. ``groups``, int64, contains the
-    group of each state, for each feature of each column. ``cells``, float64, contains an array [group of the
-    feature][group of each parent]...[class] for each column, concatenated. The logarithm of a CPT entry is the sum over
-    the columns. ``prior_shift``, float64 (n_classes,), which is omitted if it is 0, is the part of the ``cells`` of the
-    classes that remains if other class probabilities are set. CPTs that are rounded to few bits have ``bits``, a tuple
-    of the numbers of integer and fraction bits. Their ``cells`` are uint8 and contain the magnitudes of the log
-    probabilities, packed in order with the highest bits first. ``normalized``, which is omitted if it is true, states
-    whether the probabilities of float64 cells sum to one. ``calibration`` is a dict of ``temperature``, ``power`` and
-    ``pivot``, the parameters of the :class:`~tanlearn.Calibration` that converts log joints to class probabilities. If
-    only the evidence of the features is divided by the temperature, the dict also has ``prior_shift``, a tuple with one
-    number per class that is added to the log joint. ``prior_offset``, float64 (n_classes,), which is omitted if the
-    class prior was counted, is the difference between the calibrated class prior and the log frequencies of the classes
-    in training. ``TANClassifier`` also has ``structure_probabilities``, for each feature a dict from parents (-1 for
-    none) to probabilities, and ``loss``, an object, the training loss. ``TermNetClassifier`` also has
-    ``standard_errors``, float64 (the sum of the encoder's states, n_classes), for the states of all features.
-    ``AODEClassifier`` has other keys. There, the states of all features are numbered consecutively, and the state of a
-    constant feature comes last (V states in total). ``is_parent`` is bool of shape (V,). ``log_parent``, float32 of
-    shape (V * n_classes,), is the log joint of state and class. ``log_child``, float32 of shape (V * V * n_classes,),
-    indexed [parent][child][class], is the log probability of the child given parent and class.
-    ``WeightedNaiveBayesClassifier`` has ``cells``, as for CPTs without parents, and ``weights``, float64, the factor
-    for the log probabilities of each feature. ``MultinetClassifier`` has ``log_prior``, float64 (n_classes,);
-    ``parents``, int64 (n_classes, d, k), with -1 for none; and ``cells``, float64, which contains for each class the
-    log probabilities of each feature as an array [state][state of 1st parent]... . ``BayesForestClassifier`` has arrays
-    for E networks, d features and L levels, one more than the largest number of parents. ``n_states``, int64 (E, d), is
-    the number of values of a feature that a network distinguishes. ``merged``, uint16 (E, the sum of the encoder's
-    states + 1), contains, feature by feature, the network's code for each code of the encoder and then for a missing
-    value. A network's code that is not less than its number of values represents a missing value. ``parents``, int64
-    (E, d, L - 1), contains -1 for none. ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency`` and
-    ``shift`` are float64 (n_classes,); ``doubt`` is a number, and ``is_average`` is a bool; ``importances`` is float64
-    (d,) or null. ``is_monotone``, which files of earlier versions do not contain, states whether the forest was fitted
-    with monotone columns. The other arrays are concatenated over networks. Each row of ``sizes``, int64 (E, 10),
-    contains their lengths for one network, in this order: ``root``, ``children``, ``branch``, ``class_start``,
-    ``classes``, ``value_start``, ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``, ``classes`` and
-    ``values`` are uint16, ``gain`` and ``unseen`` are float32, and the others are int64. ``root[f]`` is the context of
-    family f without parents. The contexts ``children[g]`` to ``children[g + 1]`` split context g by the parent's values
-    ``branch``. Context g contains rows of the ``classes`` from ``class_start[g]`` on and of the ``values`` from
-    ``value_start[g]`` on, both in increasing order. It adds a number to the score of a class: for these values, an
-    entry of ``gain`` from ``cell_start[g]`` on, indexed [value][class], and for other values, an entry of ``unseen`` at
-    the position of the class. The number is multiplied by the weight for network, feature and level. Starting from the
-    root, a row follows the values of its parents as far as there are contexts. Below a context without the child's
-    value, ``unseen`` is used. ``log_prior`` is added to these sums. p is the softmax of the sums or, if ``is_average``
-    is true, the mean of the softmax of each network with the prior. The score is log((1 - doubt) p + doubt / n_classes)
-    + ``shift``. If another class prior is set later, it is compared with ``log_frequency``. ``BoostedTermsClassifier``
-    has arrays for T terms of at most S splits. ``features``, int64 (T, S), contains -1 for none. ``sides``, uint8,
-    contains for each split, in order, the side (0 or 1) of each state of its feature. The cell of a row in a term is
-    the number whose bit s is the side of the row's state in split s. ``values``, float64 (T, 2^S, n_classes), are added
-    to the scores of the classes. ``weights``, float64 (T, 2^S), are the sums of the variances p (1 - p) of the classes
-    over the training rows in each cell. If values are missing, the weighted mean of ``values`` over all cells that
-    agree with the observed values is added, or 0 if the weights of these cells are 0. ``log_prior``, float64
-    (n_classes,), is added, too; ``log_frequency`` is the log frequency of the classes in training.
-    ``BayesEnsembleClassifier`` has the arrays of its parts, with the prefixes ``forest_``, ``network_`` and
-    ``boosting_``. ``merged``, uint16 (the sum of the encoder's states + 1), contains, feature by feature, the network's
-    code for each code of the encoder and then for a missing value. ``weights``, float64 (3,), are the weights of
-    forest, network and boosted terms; files of earlier versions may have two weights and no boosted terms. ``shift``,
-    float64 (n_classes,), is added to the weighted sum of their log probabilities. ``typical_values``, float64,
-    represent the merged intervals of all continuous columns; ``standard_errors`` and ``prior_offset``, float64, belong
-    to the network. ``TANDensity`` and ``TANImputer`` have CPTs whose class is latent, and ``n_components``, the number
-    of latent classes. ``numbers``, float64, contains training values from each interval of the continuous columns,
-    interval by interval and sorted. ``n_numbers``, int64, contains the number of these values for each interval, which
-    may be 0. ``TANDensity`` also has ``offset``, a float, and ``expected``, float64 (d,), the mean contribution of each
-    column in training.
+    :mod:`tanlearn.forest.serialization`).
+
+    - Models with CPTs have ``structure`` and ``cells``, a float64 array of log probabilities. It begins with the log
+      probabilities of the classes. They are followed by the log probabilities of each feature given its parents and the
+      class, as an array [state][state of 1st parent][state of 2nd parent][class] whose last index is the fastest.
+      Indices of absent parents are omitted.
+    - CPTs that back off to fewer parents are stored as counts: ``cells`` contains only the log probabilities of the
+      classes, and ``back_off`` is a dict of arrays. ``n_entries``, int64, contains for each feature the number of
+      combinations of parents, state and class that occur in the rows. ``values``, uint16, contains these combinations,
+      feature by feature and sorted. In a combination, the number of states of a parent means that this parent and all
+      parents after it are missing. ``counts`` contains the counts of the combinations (int64 or float64).
+      ``class_counts`` contains the counts of the classes, and ``concentrations`` contains the m of each level, starting
+      with no parent. ``level_counts`` is None, or contains float64 counts for the entries of all levels, feature by
+      feature, which are used instead of the sums of ``counts`` over longer contexts.
+    - CPTs that are sums of terms have only the ``cells`` of the classes, and ``terms``, a dict of arrays. ``features``,
+      int64 (n_columns, k), contains the features of each column, or -1 for none: a feature alone, or a feature and one
+      or two of its parents. ``groups``, int64, contains the group of each state, for each feature of each column.
+      ``cells``, float64, contains an array [group of the feature][group of each parent]...[class] for each column,
+      concatenated. The logarithm of a CPT entry is the sum over the columns. ``prior_shift``, float64 (n_classes,),
+      which is omitted if it is 0, is the part of the ``cells`` of the classes that remains if other class probabilities
+      are set.
+    - CPTs that are rounded to few bits have ``bits``, a tuple of the numbers of integer and fraction bits. Their
+      ``cells`` are uint8 and contain the magnitudes of the log probabilities, packed into bytes so that the highest bit
+      of the first magnitude comes first.
+    - ``normalized``, which is omitted if it is true, states whether the probabilities of float64 cells sum to one.
+    - ``calibration`` is a dict of ``temperature``, ``power`` and ``pivot``, the parameters of the
+      :class:`~tanlearn.Calibration` that converts log joints to class probabilities. If only the evidence of the
+      features is divided by the temperature, the dict also has ``prior_shift``, a tuple with one number per class that
+      is added to the log joint.
+    - ``prior_offset``, float64 (n_classes,), which is omitted if the class prior was counted, is the difference between
+      the calibrated class prior and the log frequencies of the classes in training.
+    - ``TANClassifier`` also has ``structure_probabilities``, which contains for each feature a dict from parents (-1
+      for none) to probabilities, and ``loss``, the training loss as an object.
+    - ``TermNetClassifier`` also has ``standard_errors``, float64 (the sum of the encoder's states, n_classes), with one
+      number for each state of each feature and each class.
+    - ``AODEClassifier`` has other keys instead. The states of all features are numbered consecutively, and the state of
+      a constant feature comes last (V states in total). ``is_parent``, bool of shape (V,), marks the states that may be
+      super-parents. ``log_parent``, float32 of shape (V * n_classes,), is the log joint of state and class.
+      ``log_child``, float32 of shape (V * V * n_classes,), indexed [parent][child][class], is the log probability of
+      the child given parent and class.
+    - ``WeightedNaiveBayesClassifier`` has ``cells``, which are stored like CPTs without parents, and ``weights``,
+      float64, the factor for the log probabilities of each feature.
+    - ``MultinetClassifier`` has ``log_prior``, float64 (n_classes,); ``parents``, int64 (n_classes, d, k), with -1 for
+      none; and ``cells``, float64, which contains for each class the log probabilities of each feature as an array
+      [state][state of 1st parent]... .
+    - ``BayesForestClassifier`` has arrays for E networks, d features and L levels, one more than the largest number of
+      parents. ``n_states``, int64 (E, d), is the number of values of a feature that a network distinguishes.
+      ``merged``, uint16 (E, the sum over features of the encoder's states plus one), contains, feature by feature, the
+      network's code for each code of the encoder and then for a missing value. A network's code that is not less than
+      its number of values represents a missing value. ``parents``, int64 (E, d, L - 1), contains -1 for none.
+      ``weights`` is float64 (E, d, L); ``log_prior``, ``log_frequency`` and ``shift`` are float64 (n_classes,);
+      ``doubt`` is a number, and ``is_average`` is a bool; ``importances`` is float64 (d,) or null. ``is_monotone``,
+      which files of earlier versions do not contain, states whether the forest was fitted with monotone columns. The
+      other arrays are concatenated over networks. Each row of ``sizes``, int64 (E, 10), contains their lengths for one
+      network, in this order: ``root``, ``children``, ``branch``, ``class_start``, ``classes``, ``value_start``,
+      ``values``, ``cell_start``, ``gain``, ``unseen``. ``branch``, ``classes`` and ``values`` are uint16, ``gain`` and
+      ``unseen`` are float32, and the others are int64. ``root[f]`` is the context of family f without parents. The
+      contexts ``children[g]`` to ``children[g + 1]`` split context g by the parent's values ``branch``. Context g
+      contains rows of the ``classes`` from ``class_start[g]`` on and of the ``values`` from ``value_start[g]`` on, both
+      in increasing order. It adds a number to the score of a class: for these values, an entry of ``gain`` from
+      ``cell_start[g]`` on, indexed [value][class], and for other values, an entry of ``unseen`` at the position of the
+      class. The number is multiplied by the weight for network, feature and level. Starting from the root, a row
+      follows the values of its parents as far as there are contexts. Below a context without the child's value,
+      ``unseen`` is used. ``log_prior`` is added to these sums. p is the softmax of the sums or, if ``is_average`` is
+      true, the mean of the softmax of each network with the prior. The score is log((1 - doubt) p + doubt /
+      n_classes) + ``shift``. If another class prior is set later, it is compared with ``log_frequency``.
+    - ``BoostedTermsClassifier`` has arrays for T terms of at most S splits. ``features``, int64 (T, S), contains -1 for
+      none. ``sides``, uint8, contains for each split, in order, the side (0 or 1) of each state of its feature. The
+      cell of a row in a term is the number whose bit s is the side of the row's state in split s. ``values``, float64
+      (T, 2^S, n_classes), are added to the scores of the classes. ``weights``, float64 (T, 2^S), are the sums of the
+      variances p (1 - p) of the classes over the training rows in each cell. If values are missing, the weighted mean
+      of ``values`` over all cells that agree with the observed values is added, or 0 if the weights of these cells are
+      0. ``log_prior``, float64 (n_classes,), is also added; ``log_frequency`` is the log frequency of the classes in
+      training.
+    - ``BayesEnsembleClassifier`` has the arrays of its parts, with the prefixes ``forest_``, ``network_`` and
+      ``boosting_``. ``merged``, uint16 (the sum over features of the encoder's states plus one), contains, feature by
+      feature, the network's code for each code of the encoder and then for a missing value. ``weights``, float64 (3,),
+      are the weights of forest, network and boosted terms; files of earlier versions may have two weights and no
+      boosted terms. The score of a class is the weighted sum of the log probabilities of the three parts, plus
+      ``shift``, float64 (n_classes,). ``typical_values``, float64, represent the merged intervals of all continuous
+      columns; ``standard_errors`` and ``prior_offset``, float64, belong to the network.
+    - ``TANDensity`` and ``TANImputer`` have CPTs whose class is latent, and ``n_components``, the number of latent
+      classes. ``numbers``, float64, contains training values from each interval of the continuous columns, interval by
+      interval and sorted. ``n_numbers``, int64, contains the number of these values for each interval, which may be 0.
+      ``TANDensity`` also has ``offset``, a float, and ``expected``, float64 (d,), the mean contribution of each column
+      in training.
 
   - ``notation``, which is omitted if it is unknown or the default: the notation of the text file that ``tanlearn fit``
     read. It is an object with the strings ``decimal``, ``thousands`` and ``dates``, and the lists of strings

@@ -65,7 +65,7 @@ COUNTS = Kind("counts file", "Name a file that tanlearn counts has written", "Us
 SUMMARY = Kind(
     "summary", "Name a file that tanlearn counts --summary has written", "Use an intact copy, or make it again"
 )
-CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or remove it to start anew")
+CHECKPOINT = Kind("checkpoint", "Name another file", "Use an intact copy, or remove it to start again")
 
 
 def special_kind(path: str | os.PathLike[str]) -> str | None:

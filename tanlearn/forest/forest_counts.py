@@ -120,7 +120,7 @@ class ContextCells:
 
 
 class ForestCounts(Counts):
-    """Counts of all networks of a forest whose probabilities are averaged, in the contexts of this forest.
+    """Counts of all networks of a forest that averages probabilities, in the contexts of this forest.
 
     Rows of weight 0 are not counted.
     """

@@ -193,9 +193,9 @@ def _select(
 ) -> tuple[Forest, float, IntArray, FloatArray]:
     """Select among class frequencies, the weighted networks and their average, by the mean out-of-fold log loss.
 
-    The loss of the average is increased by some standard errors of its difference to the weighted networks. The
-    function returns the forest, its weight of the class frequencies, and rows with their out-of-fold probabilities
-    before label noise.
+    The loss of the average is increased by some standard errors of its difference from the loss of the weighted
+    networks. The function returns the forest, its weight of the class frequencies, and rows with their out-of-fold
+    probabilities before label noise.
     """
     data = out_of_fold.outer.data
     directions = settings.draws.directions

@@ -60,7 +60,7 @@ def fit_pool_weights(log_p: AnyArray, y: IntArray, sample_weight: AnyArray) -> F
 
 
 def _probabilities_of_being_best(own_log_p: FloatArray, sample_weight: AnyArray) -> FloatArray:
-    """Return the probability of each model to have the lowest expected log loss, shape (n_models,).
+    """Return the probability of each model to have the lowest expected log loss. Shape: (n_models,).
 
     A probability is proportional to the product of the probabilities that the model is better than each other model, by
     a normal approximation of the mean difference.

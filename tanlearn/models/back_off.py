@@ -60,7 +60,7 @@ class Family:
         self.root[value, of_class] = self.log_p[: start[-1]]
 
     def least_log_probability(self) -> FloatArray:
-        """Return a lower bound of the log probabilities of all values in all contexts, shape (n_classes,).
+        """Return a lower bound of the log probabilities of all values in all contexts. Shape: (n_classes,).
 
         It is the smoothed log probability of an unseen value in the context with the most rows at each level.
         """

@@ -57,7 +57,7 @@ def explain(tables: Tables, structure: Structure, codes: Codes, *, n_jobs: int |
     if not tables.is_normalized and is_hidden.any():
         raise ValueError(
             f"row {np.flatnonzero(is_hidden.any(axis=0))[0]} lacks a feature, but CPTs that are not normalized "
-            f"(rounded CPTs, k-trees, and sums of terms with several parents) can explain complete rows only. "
+            f"(rounded CPTs, k-trees, and sums of terms with several parents) can explain only complete rows. "
             f"Contributions of observed features would include contributions of missing features. Impute the row, "
             f"or explain another network."
         )

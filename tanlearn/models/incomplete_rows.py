@@ -75,7 +75,7 @@ class IncompleteRows:
 
     @property
     def n_events(self) -> int:
-        """Number of events, 0 for a structure with two augmenting parents per feature."""
+        """Number of events, which is 0 for a structure with two augmenting parents per feature."""
         return 0 if self._eliminator is not None else len(self._events.sample)
 
     def log_joint(self, cells: FloatArray, *, n_jobs: int | None = None) -> FloatArray:
@@ -175,7 +175,7 @@ def make_belief_scratch(
 
 
 def _split_missing(is_missing: AnyArray, structure: Structure) -> tuple[AnyArray, AnyArray]:
-    """Return two masks of missing features: with observed descendants, and without."""
+    """Return masks of the missing features with and without observed descendants."""
     is_hidden = np.zeros_like(is_missing)
     for i in structure.order[::-1].tolist():
         j = structure.parent[i]

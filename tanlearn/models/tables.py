@@ -201,7 +201,7 @@ class Tables:
         is_exact : bool, default=False
             Whether rows over the limit of operations raise an error; otherwise they are approximated, with a warning.
         n_jobs : int, optional
-            Number of threads, as in joblib. Results do not depend on it.
+            Number of threads, as in joblib. Results do not depend on ``n_jobs``.
         device : {"cpu", "cuda"}, default="cpu"
             Device of the computation.
 
@@ -251,7 +251,7 @@ class Tables:
             Class codes. A class -1 is replaced in place by the class that is most probable together with the
             completion.
         n_jobs : int, optional
-            Number of threads, as in joblib. Results do not depend on it.
+            Number of threads, as in joblib. Results do not depend on ``n_jobs``.
 
         Returns
         -------

@@ -154,7 +154,7 @@ class TermTables(Tables):
         return table
 
     def of_rows(self, feature: int, codes: Codes) -> FloatArray:
-        """Return the contribution of a feature to the log joint of rows, shape (n_samples, n_classes).
+        """Return the contribution of a feature to the log joint of rows. Shape: (n_samples, n_classes).
 
         Columns with a missing value contribute 0.
         """

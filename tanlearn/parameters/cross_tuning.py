@@ -63,7 +63,7 @@ class CrossTuned(BaseEstimator):
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on the held-out rows of the folds.
     n_jobs : int, optional
-        Number of threads, as in joblib, each for one setting and fold. Results do not depend on it.
+        Number of threads, as in joblib, each for one setting and fold. Results do not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints one line per setting and fold.
 

@@ -44,7 +44,7 @@ class ExpectationMaximization(BaseEstimator):
     tol : float, default=1e-6
         Training stops if the mean log-likelihood per row increases by less than this number, in nats.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints one line per iteration.
 

@@ -238,7 +238,7 @@ class _HeldOutRun:
 
 
 def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoothing: float = 0.0) -> FloatArray:
-    """Return the summed log loss at each of ``TEMPERATURES``, shape (n_temperatures,).
+    """Return the summed log loss at each of ``TEMPERATURES``. Shape: (n_temperatures,).
 
     ``scores`` (n_samples, n_classes) must be finite. ``smoothing`` is the fraction of a row's weight that is added to
     all classes equally. Without it, the temperature would be 0 if all rows are classified correctly, and all

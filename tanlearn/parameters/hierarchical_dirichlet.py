@@ -69,7 +69,7 @@ class HierarchicalDirichlet(BaseEstimator):
         Whether to store only the counts of observed contexts instead of all CPT entries, as for
         :class:`~tanlearn.HierarchicalSmoothing`.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ class HierarchicalSmoothing(BaseEstimator):
         cannot be marginalized exactly within 1e9 operations (or ``TANLEARN_MAX_ROW_OPERATIONS``), both kinds of CPTs
         approximate the score differently, with an :class:`~tanlearn.InexactMarginalizationWarning`.
     n_jobs : int, optional
-        Number of threads, as in joblib. Results do not depend on it.
+        Number of threads, as in joblib. Results do not depend on ``n_jobs``.
 
     Attributes
     ----------

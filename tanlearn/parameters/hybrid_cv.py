@@ -66,7 +66,7 @@ class HybridCV(BaseEstimator):
     decreasing : sequence of str or int, default=()
         Names or positions of columns. If the value of such a column rises, these log odds do not rise.
     n_jobs : int, optional
-        Number of threads, as in joblib, each for one learner and fold. Results do not depend on it.
+        Number of threads, as in joblib, each for one learner and fold. Results do not depend on ``n_jobs``.
     verbose : int, default=0
         1 prints the selected learner.
 

@@ -64,7 +64,7 @@ def structures_of_parts(
     except ValueError as error:
         warn(
             f"predicted probabilities may be too extreme, because held-out rows are evaluated with a structure that "
-            f"was learned from them, too. The structure cannot be learned without them ({error})"
+            f"was also learned from these rows. It cannot be learned without them ({error})"
         )
         return [structure] * len(parts)
 

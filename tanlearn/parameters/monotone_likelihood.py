@@ -139,6 +139,6 @@ class MonotoneLikelihood(BaseEstimator):
                 if (structure.parents[i] >= 0).any() or (structure.parents == i).any():
                     raise ValueError(
                         f"{name}[{k}] is {data.label(i)}, which has an edge to another column, so its log odds "
-                        f"depend on the other column. Use NaiveBayesClassifier, or a structure without edges of "
+                        f"depend on the other column. Use NaiveBayesClassifier, or a structure without edges at "
                         f"{data.label(i)}."
                     )

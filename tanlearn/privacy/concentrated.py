@@ -82,7 +82,7 @@ class ConcentratedBudget:
     def __init__(self, epsilon: float, delta: float) -> None:
         loss = read_loss(epsilon, delta)
         if not loss[1]:
-            raise ValueError("delta must be above 0, got 0. Pass for example 1e-6, or use PrivacyBudget.")
+            raise ValueError("delta must be above 0, got 0. Pass 1e-6, for example, or use PrivacyBudget.")
         self.epsilon, self.delta = epsilon, delta
         self._rho = Fraction(largest_rho(float(loss[0]), float(loss[1])))
         self._spent = Fraction(0)

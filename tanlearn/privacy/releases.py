@@ -38,11 +38,11 @@ def read_loss(epsilon: Any, delta: Any) -> tuple[Fraction, Fraction]:
         found.append(Fraction(value) if isinstance(value, Integral | Fraction) else Fraction(repr(float(value))))
     if found[0] < _LEAST_EPSILON:
         raise ValueError(
-            f"epsilon must be at least {_LEAST_EPSILON:g}, got {epsilon}. Pass for example 0.5; smaller values "
+            f"epsilon must be at least {_LEAST_EPSILON:g}, got {epsilon}. Pass, for example, 0.5; smaller values "
             f"protect better."
         )
     if not 0 <= found[1] < 1:
-        raise ValueError(f"delta must be at least 0 and below 1, got {delta}. Pass 0, or for example 1e-6.")
+        raise ValueError(f"delta must be at least 0 and below 1, got {delta}. Pass 0 or, for example, 1e-6.")
     return found[0], found[1]
 
 
@@ -86,7 +86,9 @@ def read_counts(counts: Any, structure: Structure | None, encoder_is_public: boo
     If a structure is given, these are the counts of its families.
     """
     if not isinstance(counts, TableCounts):
-        raise TypeError(f"counts must be a TableCounts, got {type(counts).__name__}. Pass encoder and classes with it.")
+        raise TypeError(
+            f"counts must be a TableCounts, got {type(counts).__name__}. Pass the encoder and the classes with it."
+        )
     if counts.noise:
         raise ValueError("the counts already have noise. Release exact counts of rows, and release them once.")
     own = counts.counts

@@ -209,8 +209,8 @@ class TANSearchCV(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             base = clone(base).set_params(loss=Hybrid())  # loss__gamma and other nested names need an object
         if self.checkpoint is not None and self.random_state is None:
             raise ValueError(
-                "a checkpoint needs an integer random_state, so that every search draws the same settings. Set for "
-                "example random_state=0."
+                "a checkpoint needs an integer random_state, so that every search draws the same settings. Set, for "
+                "example, random_state=0."
             )
         own = base.get_params()
         if self.checkpoint is not None and own.get("training__callback") is not None:

@@ -56,7 +56,8 @@ def size_path(
     Returns
     -------
     list of TANClassifier
-        Fitted classifiers, path by path. They differ in ``size_weight``, ``random_state`` and ``size_bits_``.
+        Fitted classifiers, path by path. The classifiers differ in ``size_weight``, ``random_state`` and
+        ``size_bits_``.
 
     Raises
     ------

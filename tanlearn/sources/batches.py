@@ -116,12 +116,12 @@ class Batches:
 
     @property
     def is_rereadable(self) -> bool:
-        """True if the source can be iterated more than once; False for iterators."""
+        """True if the source can be iterated more than once, and False for iterators."""
         return not hasattr(self._source, "__next__")
 
     @property
     def notation(self) -> Notation | None:
-        """The notation of the files, after a pass; None if it is the default, or not the same in all files."""
+        """The notation of the files after a pass, or None if it is the default or not the same in all files."""
         stated = {file.table.notation for file in self._files.values()}
         return stated.pop() if len(stated) == 1 and stated != {Notation()} else None
 
@@ -227,7 +227,7 @@ class Batches:
                 yield TableBatch(frame, [*file.columns, file.target, *file.others])
 
     def _file_source(self, source: Any) -> FileSource | None:
-        """Return the rows of a file of text, or of a file that is open; None for other sources."""
+        """Return the rows of a file of text, or of a file that is open, or None for other sources."""
         if isinstance(source, str | Path):
             if not Path(source).is_file() or FORMATS[format_of(Path(source))].separator is None:
                 return None

@@ -191,7 +191,7 @@ def _from_polars(series: Any, label: str, ignored: NDArray[np.bool_] | None) -> 
 
 
 def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list[str]] | None:
-    """Return the codes of strings in order of first occurrence, -1 where missing, and the distinct strings.
+    """Return the codes of strings in order of first occurrence (-1 if missing), and the distinct strings.
 
     Returns None for other values. Python's hashes are used, because pandas before 3 truncates strings at NUL, and
     pandas 3 equates a surrogate with its printed form.
@@ -212,7 +212,7 @@ def _number_strings(values: NDArray[np.object_]) -> tuple[NDArray[np.intp], list
 
 
 def _from_dictionary(encoded: tuple[NDArray[Any], Any], label: str) -> Column:
-    """Build a column of undeclared categories from codes, -1 where missing, and the strings that they index."""
+    """Build a column of undeclared categories from codes (-1 if missing) and the strings that they index."""
     numbers, strings = encoded
     return Column(numbers, numbers < 0, np.array(strings, dtype=object), label, is_declared=False)
 

@@ -278,7 +278,7 @@ def _read_exactly(
 
 
 def _kind(present: Any) -> str | None:
-    """Return the kind of the values of a column: "number", "bool" or "text"; None without values."""
+    """Return the kind of the values of a column: "number", "bool" or "text", or None without values."""
     if not len(present):
         return None
     if present.dtype.kind in "iuf":

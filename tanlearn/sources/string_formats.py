@@ -75,7 +75,7 @@ _CURRENCY_AFTER = re.compile(rf"(?<=\d)\s*({_CURRENCY})$")
 _MOST_UNITS = 3
 _ORDINALS = {"st", "nd", "rd", "th"}
 _TIME = re.compile(r"(?P<h>\d{1,2}):[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?\s*(?P<half>[AaPp]\.?[Mm]\.?)?")
-#: Halves of the day that pandas does not read.
+#: Markers of morning and afternoon that pandas does not parse.
 _PERIODS_IN_HALF = re.compile(r"[ap](?:\.m\.?|m\.)$", re.IGNORECASE)
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
 _CLOCK = r"(?:[T ,]+\d{1,2}:\d\d(?::\d\d(?:\.\d+)?)?(?:\s?[AaPp][Mm]|Z|[+-]\d\d:?\d\d)?)?"
@@ -122,7 +122,7 @@ class StringFormat:
 
 
 def contains_strings(series: Any) -> bool:
-    """Return whether a column contains strings and otherwise only missing values; False for an all-missing column."""
+    """Return whether a column contains strings, and otherwise only missing values."""
     from pandas.api.types import infer_dtype
 
     return series.dtype.kind in "OU" and infer_dtype(series, skipna=True) == "string"

@@ -30,8 +30,8 @@ class Column:
 
     # (n_samples,) booleans, numbers, strings or other Python objects; indices into categories if these are not None
     values: NDArray[Any]
-    # (n_samples,) rows without a value; None if there are none, even if a mask without entries is passed. There, values
-    # is NaN for floats, -1 for indices into categories, and arbitrary otherwise
+    # (n_samples,) rows without a value; None if there are none, even if a mask without entries is passed. In these
+    # rows, ``values`` is NaN for floats, -1 for indices into categories, and arbitrary otherwise
     missing: NDArray[np.bool_] | None
     categories: NDArray[Any] | None  # (n_categories,)
     label: str  # name of the column in messages
@@ -87,7 +87,7 @@ class Column:
         return np.array(sorted(set(values.tolist())), dtype=object)
 
     def numbers(self, *, were_numbers: bool = False) -> NDArray[Any]:
-        """Return the column as numbers, NaN where missing; without missing values in its own dtype.
+        """Return the column as numbers, with NaN for missing values; without missing values, it keeps its dtype.
 
         Raises ``TypeError`` unless the column is numeric or entirely missing. ``were_numbers`` is True if the column
         was numeric in ``fit``; it selects the remedy in the message.
@@ -145,12 +145,12 @@ class Table(Sequence[Column]):
         return Table([column.take(rows) for column in self])
 
     def values_of(self, number: int) -> AnyArray | None:
-        """Return the values of a numeric column, shape (n_samples,); None for other columns."""
+        """Return the values of a numeric column, shape (n_samples,), or None for other columns."""
         column = self._columns[number]
         return column.values if column.categories is None and column.values.dtype.kind in "biuf" else None
 
     def missing_mask(self, number: int) -> NDArray[np.bool_] | None:
-        """Return the mask of missing values of an integer or boolean column, shape (n_samples,).
+        """Return the mask of missing values of an integer or boolean column. Shape: (n_samples,).
 
         None without missing values, and for floats, whose missing values are NaN.
         """

@@ -43,7 +43,7 @@ _LARGEST_COUNT = int(np.iinfo(np.int64).max)
 def read_classes(
     y: Any, n_samples: int, rows: NDArray[np.bool_] | None = None, *, is_part: bool = False
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Validate class labels and encode them; return class codes and the sorted classes, shape (n_classes,).
+    """Validate class labels and encode them; return class codes and the sorted classes. Shape: (n_classes,).
 
     ``rows`` (n_samples,) masks the rows that count; the others are left out of the codes. With ``is_part``, the
     rows are part of a larger data set and may contain one class or none.
@@ -80,13 +80,13 @@ def _with_fraction(error: ValueError, labels: NDArray[Any], rows: NDArray[np.boo
 
 
 def check_classes(classes: NDArray[Any], weights: NDArray[Any], n_samples: int) -> None:
-    """Raise ValueError unless the rows of non-zero weight have at least two classes; warn if -1 may mean no class.
+    """Raise ValueError unless the rows with non-zero weight have at least two classes; warn if -1 may mean no class.
 
     Shapes: classes: (n_classes,), sorted; weights: (n_classes,), number or weight of the rows of each class.
     """
     if len(classes) < 2:
         raise ValueError(
-            f"y holds one class only, {classes.tolist()[0]!r}, in all {n_samples} row(s) of non-zero weight, and a "
+            f"y holds one class only, {classes.tolist()[0]!r}, in all {n_samples} row(s) with non-zero weight, and a "
             f"classifier needs at least two classes. Add rows of another class."
         )
     warn_of_unlabeled(classes, weights)
@@ -112,7 +112,7 @@ def _number(column: Column) -> tuple[NDArray[Any], NDArray[np.intp]]:
 def encode_labels(
     y: Any, n_samples: int, classes: NDArray[Any], rows: NDArray[np.bool_] | None = None
 ) -> NDArray[np.intp]:
-    """Return the codes of labels among known classes, shape (n_rows,).
+    """Return the codes of labels among known classes. Shape: (n_rows,).
 
     ``rows`` (n_samples,) masks the rows that count; the others may have any label and are left out. Raises
     ``ValueError`` for a label that is not in ``classes``.
@@ -270,7 +270,7 @@ def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
 
 
 def zero_weight_rows(sample_weight: Any) -> NDArray[np.bool_] | None:
-    """Return a mask of the rows of weight 0, shape (n_samples,), or None if there are none.
+    """Return a mask of the rows with weight 0, shape (n_samples,), or None if there are none.
 
     The weights need not be validated yet; invalid weights give None and are rejected by :func:`row_weights`.
     """

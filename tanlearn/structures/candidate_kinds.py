@@ -175,7 +175,7 @@ def make_candidates(
 def _order(
     given: Candidates, n_features: int, rules: EdgeRules | None, rng: np.random.Generator | None
 ) -> IntArray | None:
-    """Return the ordering of the features, from ``rng`` by default; None without both."""
+    """Return the ordering of the features, from ``rng`` by default, or None without both."""
     if given.kind == "heuristic":
         order = _pixel_order(given, n_features)
     elif given.ordering is not None:

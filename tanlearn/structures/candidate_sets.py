@@ -208,7 +208,7 @@ class CandidateSets:
 
     @property
     def child(self) -> IntArray:
-        """Feature of each CPT, shape (n_tables,)."""
+        """Feature of each CPT. Shape: (n_tables,)."""
         return np.repeat(np.arange(self.n_features), np.diff(self.group))
 
     def layout(self, n_states: IntArray, n_classes: int) -> TableLayout:

@@ -31,7 +31,7 @@ class Knowledge(BaseEstimator):
     forbidden : sequence of (parent, child), default=()
         Edges that the network must not contain. List both directions to exclude an edge completely.
     tiers : sequence of sequences of columns, default=()
-        Groups of columns in the order of time or causation. A column is never a parent of a column in an earlier tier.
+        Groups of columns in temporal or causal order. A column is never a parent of a column in an earlier tier.
         Edges within a tier, and edges of columns without a tier, are unrestricted.
     increasing : sequence of columns, default=()
         Columns with rising log odds: if the value of such a column rises, the log odds of the second class (in sorted
@@ -192,7 +192,7 @@ class EdgeRules:
         return Structure(padded_parents(self.parents()))
 
     def choices(self) -> AnyArray:
-        """Return whether feature i may have parent j as its only parent, shape (n_features, n_features + 1).
+        """Return whether feature i may have parent j as its only parent. Shape: (n_features, n_features + 1).
 
         The last column means no parent.
         """
@@ -325,7 +325,7 @@ class _Edges(ColumnNumbers):
             yield parent, child
 
     def tiers(self, given: Sequence[Any]) -> IntArray:
-        """Return the index of the tier of each feature, -1 for none. Shape: (n_features,)."""
+        """Return the index of the tier of each feature, or -1 for none. Shape: (n_features,)."""
         found = np.full(self._n_features, -1, dtype=np.intp)
         for k, tier in enumerate(given):
             if not isinstance(tier, (tuple, list)):

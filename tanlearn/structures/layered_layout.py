@@ -47,7 +47,7 @@ def margins(positions: FloatArray) -> tuple[float, float, float, float]:
 
 
 def _deepest_parents(parents: IntArray, order: IntArray) -> IntArray:
-    """Return the parent in the lowest layer for each feature, -1 for none."""
+    """Return the parent in the lowest layer for each feature, or -1 for none."""
     depth = np.zeros(len(parents), np.intp)
     above = np.full(len(parents), -1)
     for i in order.tolist():

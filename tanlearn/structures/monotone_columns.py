@@ -24,7 +24,7 @@ __all__ = [
 
 
 def read_directions(increasing: Sequence[Any], decreasing: Sequence[Any], data: EncodedData) -> IntArray:
-    """Return 1 for each increasing, -1 for each decreasing and 0 for each other feature, shape (n_features,).
+    """Return 1 for each increasing, -1 for each decreasing and 0 for each other feature. Shape: (n_features,).
 
     Raises ``ValueError`` unless there are two classes, or if a column is unknown, is listed twice or has no order.
     """
@@ -65,12 +65,12 @@ def require_two_classes(data: EncodedData) -> None:
     if data.n_classes != 2:
         raise ValueError(
             f"monotone log odds need two classes, but the data have {data.n_classes}. Merge classes, or fit one "
-            f"classifier per class against the others."
+            f"classifier for each class against the others."
         )
 
 
 def rules_without_edges(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
-    """Return the rules without edges of monotone features, a mask (n_features,).
+    """Return the rules without the edges of monotone features, which a mask (n_features,) marks.
 
     Raises ``ValueError`` if such an edge is required.
     """
@@ -105,7 +105,7 @@ def _check_required(rules: EdgeRules, is_excluded: AnyArray, is_monotone: AnyArr
 
 
 def numbers_of_ranked(data: EncodedData) -> IntArray:
-    """Return the number of values per feature without a category for missing values, shape (n_features,).
+    """Return the number of values per feature without a category for missing values. Shape: (n_features,).
 
     The category for missing values is the last value, and has no position in the order.
     """

@@ -1,4 +1,4 @@
-"""Feature orderings: permutations by the user, and the pixel orders A, B and C of differentiable TAN (section 4.4)."""
+"""Feature orderings: the user's permutations, and the pixel orders A, B and C of differentiable TAN (section 4.4)."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def _with_first_roots(parent: IntArray, rules: EdgeRules, roots: IntArray) -> In
 
 
 def _directed_away(root: int, neighbors: list[list[int]], rules: EdgeRules) -> dict[int, int]:
-    """Return the parent of each feature in the tree of a root, -1 for itself; empty if a direction is excluded."""
+    """Return the parent of each feature in the tree of a root (-1 for the root); empty if a direction is excluded."""
     above, reached = {root: -1}, [root]
     for j in reached:
         for i in neighbors[j]:

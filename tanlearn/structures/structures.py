@@ -115,7 +115,7 @@ class Structure:
 
     @property
     def parent(self) -> IntArray:
-        """Augmenting parent of each feature, -1 for none, if no feature has more than one.
+        """Augmenting parent of each feature (-1 for none), if no feature has more than one.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class Structure:
 
     @property
     def is_acyclic(self) -> bool:
-        """True for a Bayesian network, False for a structure with a cycle (``allow_cycles=True``)."""
+        """True for a Bayesian network, and False for a structure with a cycle (``allow_cycles=True``)."""
         return self._order is not None
 
     @property

@@ -43,7 +43,7 @@ class TableLayout:
 
     @cached_property
     def offset(self) -> IntArray:
-        """Start of each CPT, and end of the last one, shape (n_tables + 1,).
+        """Start of each CPT, and end of the last one. Shape: (n_tables + 1,).
 
         Raises TableMemoryError if 64-bit integers cannot number all cells.
         """

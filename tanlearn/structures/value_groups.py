@@ -75,7 +75,7 @@ def normal_scores(weights: FloatArray) -> FloatArray:
 
 
 def group_scores(weights: FloatArray, groups: IntArray) -> FloatArray:
-    """Return the mean normal score of each group of ordered values, standardized over the groups, shape (n_groups,)."""
+    """Return the mean normal score of each group of ordered values, standardized over groups. Shape: (n_groups,)."""
     of_group = np.bincount(groups, weights).astype(np.float64)
     means = np.bincount(groups, weights * normal_scores(weights)) / np.maximum(of_group, _NOTHING)
     return _standardized(means, of_group)

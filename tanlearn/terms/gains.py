@@ -56,7 +56,7 @@ class EdgeGains(NamedTuple):
         return found[found >= 0]
 
     def parents(self, n_parents: int, by_name: IntArray, rules: EdgeRules | None = None) -> IntArray:
-        """Return the parents (d, width) of all features, -1 for none; see :func:`parents_of_gains`."""
+        """Return the parents (d, width) of all features, or -1 for none; see :func:`parents_of_gains`."""
         if rules is not None:  # required edges may connect any features
             every = np.zeros((len(by_name), len(by_name)))
             every[np.ix_(self.features, self.features)] = self.gains
@@ -113,11 +113,11 @@ def edge_gains(
 ) -> FloatArray:
     """Return the gain of every pair of some ``features`` (all by default), symmetric and 0 on the diagonal.
 
-    Let g be the sum of the residuals ``[y = c] - p_c`` of the rows in a cell, and h the sum of their variances ``p_c (1
-    - p_c)``. Adding a parameter for the cell lowers the loss by about ``g^2 / (2 (h + ridge))``. Without a dependence,
-      the expectation of g^2 is h. The gain of a pair is therefore defined as the sum over cells and classes of ``(g^2 -
-      h) / (h + 4)``, which is then 0 on average for any number of cells. It is computed for the groups of both features
-      and for the product of their scores, and the larger gain is returned.
+    Let g be the sum of the residuals ``[y = c] - p_c`` of the rows in a cell, and h the sum of their variances ``p_c
+    (1 - p_c)``. Adding a parameter for the cell lowers the loss by about ``g^2 / (2 (h + ridge))``. Without a
+    dependence, the expectation of g^2 is h. The gain of a pair is therefore defined as the sum of ``(g^2 - h) / (h +
+    4)`` over cells and classes, which is then 0 on average for any number of cells. The gain is computed for the groups
+    of both features and for the product of their scores, and the larger one is returned.
 
     ``probabilities`` are predictions of held-out rows, because residuals of training rows are too small. Identical
     features have gains that are equal bit for bit on every processor, so that ties are broken by name.
@@ -144,8 +144,8 @@ def triple_gains(
 ) -> list[TripleGain]:
     """Return the gains of the groups of three features, with the features, in decreasing order; ties keep their order.
 
-    Gains are computed as in :func:`edge_gains`, from the probabilities of a model with edges. Triples with a feature of
-    a single group are left out.
+    Gains are computed as in :func:`edge_gains`, from the probabilities of a model with edges. Triples are left out if
+    one of their features has a single group.
 
     Shapes: probabilities: (n_samples, n_classes).
     """
@@ -289,7 +289,7 @@ def with_triples(
 
 
 def _spanning_forest(gains: FloatArray, order: IntArray) -> IntArray:
-    """Return the parent of each feature in the maximum spanning forest of positive gains, -1 for none.
+    """Return the parent of each feature in the maximum spanning forest of positive gains, or -1 for none.
 
     The root of each tree is the first of its features in ``order``.
     """

@@ -79,7 +79,7 @@ class MonotoneFeatures:
     def isotonic_steps(
         self, features: IntArray, sides: Sequence[AnyArray], steps: FloatArray, weights: FloatArray
     ) -> FloatArray:
-        """Return the steps of cells that are in the right order and closest to ``steps``, shape (n_cells,).
+        """Return the steps of cells that are in the right order and closest to ``steps``. Shape: (n_cells,).
 
         Shapes: steps: (n_cells,); weights: (n_cells,), positive weights of the squared differences.
         """
@@ -99,7 +99,7 @@ class MonotoneFeatures:
         return found
 
     def weights(self, features: IntArray, sides: Sequence[AnyArray], weights: FloatArray) -> FloatArray:
-        """Return weights of the cells of a term that keep the order if values are missing, shape (n_cells,).
+        """Return weights of the cells of a term that keep the order if values are missing. Shape: (n_cells,).
 
         For a missing value, the weighted mean over cells is used. The sides of a monotone feature may change the
         weights only by a common factor. These factors are powers of two, so that rounding errors do not depend on the

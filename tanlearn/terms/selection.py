@@ -139,8 +139,8 @@ class Selection:
         self.trials: list[Trial] = []
         least = TermStructure.least(data.n_features, rules)
         moves = EDGE_MOVES if least.edges else OWN_MOVES
-        #: The networks without edges that are not required, with edges if these are better, and the best ones or the
-        #: class frequencies.
+        #: The networks that have required edges only; networks with edges if these are better; and the best networks or
+        #: the class frequencies.
         self._without_edges = self._without_triples = self._evaluate(0, 0, [least] * len(folds), START, moves)
         self._class_frequencies = self._best = self._frequencies()
         if self._is_better(self._without_edges, LEAST_ERRORS):
@@ -366,7 +366,7 @@ class Selection:
         return self._errors_of_difference(found, self._best) > least and of_any > LEAST_ERRORS_OF_ANY
 
     def _errors_of_difference(self, found: _Candidate, other: _Candidate) -> float:
-        """Return the decrease of the held-out loss from another loss, in standard errors of the difference."""
+        """Return the decrease of the held-out loss relative to another loss, in standard errors of the difference."""
         rows = np.arange(self._data.n_samples), self._data.y
         return errors_of_gain(found.log_p[rows] - other.log_p[rows], self._data.in_whole_rows().weights)
 

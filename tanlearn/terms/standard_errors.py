@@ -106,7 +106,7 @@ def _edge_factors(
 
 
 def _variances(penalty: FloatArray, shared: FloatArray, d: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the variance of each value's centered contribution to a class, shape (n_values,).
+    """Return the variance of each value's centered contribution to a class. Shape: (n_values,).
 
     The curve is the sum of one own term per value and of ``shared`` columns with unit variances. Given the class prior
     and v, each own term is a multiple of their sum. The own terms are therefore eliminated, and the time is linear in

@@ -64,7 +64,7 @@ class TrainingCheckpoint:
             if fingerprint != self.fingerprint:
                 raise ExplainedError(
                     "the file is a checkpoint of another training: the data, the settings, the seed or the version "
-                    "of tanlearn differ. Name another file, or remove this one to start anew."
+                    "of tanlearn differ. Name another file, or remove this file to start again."
                 )
             reader = Reader(arrays)
             found = reader.decode(state)

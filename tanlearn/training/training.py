@@ -94,9 +94,9 @@ def _warn_of_zeros(state: State, data: EncodedData) -> None:
     warn(
         f"bits=({form.integer_bits}, {form.fraction_bits}) rounds all initial log-probabilities of {len(features)} of "
         f"{state.candidates.n_features} features to 0 (the first is {data.label(features[0])}), because the step "
-        f"of {form.step:g} is too large for them. The structure has no gradient there until training has lowered a "
-        f"log-probability below {-form.step / 2:g}. Use more fraction bits, or bits={form.n_bits}, which trains with "
-        f"several numbers of integer and fraction bits and keeps the best."
+        f"of {form.step:g} is too large for them. The parents of these features have no gradient until training has "
+        f"lowered a log-probability below {-form.step / 2:g}. Use more fraction bits, or bits={form.n_bits}, which "
+        f"trains with several numbers of integer and fraction bits and keeps the best."
     )
 
 

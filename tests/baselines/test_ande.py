@@ -238,7 +238,7 @@ def test_files_keep_the_rows(prior, tmp_path):
         ({"super_parents": np.array([1, 1], np.int32)}, "increasing order"),
         ({"super_parents": np.empty(0, np.int32)}, "one or more"),
         *(
-            ({"settings": np.array(settings)}, "settings must be n = 2 or 3")
+            ({"settings": np.array(settings)}, "in settings, n must be 2 or 3")
             for settings in ([1.0, 1, 1, 0], [2.0, 0, 1, 0], [2.0, 1, -1, 0], [3.0, 1, 1, 2])
         ),
         ({"settings": np.ones(3)}, "settings must have"),

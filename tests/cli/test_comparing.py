@@ -257,7 +257,7 @@ def test_failed_folds_are_run_again_on_request(run, gaps, tmp_path):
     kept = "2 failed cell(s) of"
     done = run(*arguments)
     assert kept in done.stderr
-    assert "--retry-failed runs them again." in done.stderr
+    assert "Set --retry-failed to run them again." in done.stderr
     before = (tmp_path / "results.csv").read_text().count("\n")
     assert kept not in run(*arguments, "--retry-failed").stderr
     assert (tmp_path / "results.csv").read_text().count("\n") == before + 2

@@ -267,12 +267,14 @@ def test_an_interrupt_leaves_finished_cells_in_the_file(file):
 
 def test_failures_are_finished_cells_and_reported_as_such(file):
     learner = DecisionTreeClassifier(max_depth=-1)
-    with pytest.warns(FitFailedWarning, match=r"2 of 2 cells failed, first iris, DecisionTreeClassifier, .*max_depth"):
+    with pytest.warns(
+        FitFailedWarning, match=r"2 of 2 cells failed. The first is iris, DecisionTreeClassifier, .*max_depth"
+    ):
         failed = compare("iris", learner, n_folds=2, path=file)
     assert all("max_depth" in cell.failure for cell in failed.failures)
     assert len(failed.failures) == 2
     with pytest.warns(
-        UserWarning, match=r"2 failed cell\(s\) of .*results\.csv are kept .*retry_failed=True runs them"
+        UserWarning, match=r"2 failed cell\(s\) of .*results\.csv are kept .*Set retry_failed=True to run them"
     ):
         assert compare("iris", learner, n_folds=2, path=file).cells == failed.cells
     assert to_csv(failed.cells).count("\n") == 3

@@ -151,7 +151,7 @@ def test_a_failing_learner_leaves_its_reason_and_the_others_go_on(weather):
     learners = ["Pseudo-TAN HYB", failing(RuntimeError("no luck")), "NB ML"]
     table = replace(weather, X=X, discrete_features=True)
     with pytest.warns(
-        FitFailedWarning, match=r"2 of 3 cells failed, first weather, Pseudo-TAN HYB, .* learners .*: Failing"
+        FitFailedWarning, match=r"2 of 3 cells failed. The first is weather, Pseudo-TAN HYB, .* learners .*: Failing"
     ):
         hybrid, broken, bayes = compare(table, learners, n_folds=1, n_epochs=2).cells
     assert "complete rows only" in hybrid.failure

@@ -148,7 +148,7 @@ def test_files_contain_the_kinds_that_have_a_name(empty):
     writer, whole = Writer(), count(empty, rows())
     if empty.kind is None:
         with pytest.raises(
-            TypeError, match=f"but not {type(empty).__name__}. Save the model that was fitted from them"
+            TypeError, match=f"but not {type(empty).__name__}. Save the model that was fitted to these counts"
         ):
             describe_counts(writer, whole, "counts")
     else:

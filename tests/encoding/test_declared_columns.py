@@ -64,7 +64,7 @@ def test_fitting_and_copies_set_the_mark():
 @pytest.mark.parametrize(
     ("columns", "error", "message"),
     [
-        ([], ValueError, "no column is declared. Declare categories or cut points of every column."),
+        ([], ValueError, "no column is declared. Declare categories or cut points for every column."),
         ("age", TypeError, "or a list of categories or cut points with one entry per column, got str. Pass a"),
         ({1: [2]}, TypeError, "the names of columns must be strings, got [1]. Pass a list without names."),
         ({"age": []}, ValueError, "X column 'age' has no declared values. Declare at least one category or one cut"),

@@ -234,7 +234,7 @@ def test_encoders_need_rows_classes_and_cuts():
         def transform(self, X):
             return X
 
-    with pytest.raises(ValueError, match="has no rows of non-zero weight"):
+    with pytest.raises(ValueError, match="has no rows with non-zero weight"):
         TableSummary().fit_encoder(TableEncoder())
     with pytest.raises(ValueError, match=r"y holds one class only, 7, in all 1 row\(s\)"):
         of([[1.5]], [7]).fit_encoder(TableEncoder())

@@ -403,7 +403,7 @@ def test_k_trees_are_read_as_networks_are():
     edges = {(f"x{j}", f"x{i}") for i, row in enumerate(model.structure_.parents) for j in row if j >= 0}
     assert set(model.to_networkx().edges) == edges | {("class", f"x{i}") for i in range(6)}
     assert json.loads(json.dumps(model.describe()))["normalized"] is False
-    with pytest.raises(ValueError, match=r"row 0 lacks a feature.*k-trees.*\) can explain complete rows only"):
+    with pytest.raises(ValueError, match=r"row 0 lacks a feature.*k-trees.*\) can explain only complete rows"):
         model.explain(holed(X))
     assert not hasattr(model, "sample")  # nothing is drawn of scores
 

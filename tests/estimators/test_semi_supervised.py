@@ -303,7 +303,7 @@ def test_what_cannot_be_learned_is_refused():
     network = NaiveBayesClassifier()
     with pytest.raises(
         ValueError,
-        match=r"all 200 row\(s\) of non-zero weight have a missing label \(NaN, None\) or -1.*Label at least one",
+        match=r"all 200 row\(s\) with non-zero weight have a missing label \(NaN, None\) or -1.*Label at least one",
     ):
         SemiSupervisedClassifier(network).fit(X, np.full(200, np.nan))
     with pytest.raises(ValueError, match=r"one class only, 1.0, in all 20 row\(s\)"):

@@ -230,7 +230,7 @@ def test_a_file_of_another_encoder_or_kind_is_not_written(tmp_path):
     frame, y = table()
     path = tmp_path / "all.counts"
     path.write_text("what was there")
-    with pytest.raises(TypeError, match=r"not RowCounts. Save the model that was fitted from them"):
+    with pytest.raises(TypeError, match=r"not RowCounts. Save the model that was fitted to these counts"):
         TableCounts.of_model(AnDEClassifier().fit_batches([(frame, y)])).save(path)
     numbers = frame[["rooms", "area"]]
     encoder = TableEncoder(discrete_features=False, discretizer=Bins()).fit(numbers, y)

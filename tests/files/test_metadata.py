@@ -79,9 +79,9 @@ def test_metadata_must_be_a_dictionary_by_strings(metadata, tmp_path):
         ({"saved": 7}, "the date of the metadata must be like"),
         ({"rows": -1}, "rows and columns of the metadata must be nonnegative integers, got -1 and 2"),
         ({"columns": None}, "rows and columns of the metadata must be nonnegative integers"),
-        ({"versions": {"numpy": 2}}, "the versions of the metadata must be strings by name"),
-        ({"versions": []}, "the versions of the metadata must be strings by name"),
-        ({"user": []}, "the values of the user in the metadata must be a dictionary"),
+        ({"versions": {"numpy": 2}}, "the versions of the metadata must be a dictionary of strings"),
+        ({"versions": []}, "the versions of the metadata must be a dictionary of strings"),
+        ({"user": []}, "user in the metadata must be a dictionary"),
         ({"other": 1}, "expected an object with the keys saved, rows, columns, versions, user"),
     ],
 )

@@ -84,7 +84,9 @@ def test_parts_out_of_range_are_refused(part, error, message):
 
 
 def test_losses_out_of_range_are_refused():
-    with pytest.raises(ValueError, match=r"delta must be above 0, got 0\. Pass for example 1e-6, or use PrivacyBudget"):
+    with pytest.raises(
+        ValueError, match=r"delta must be above 0, got 0\. Pass 1e-6, for example, or use PrivacyBudget"
+    ):
         ConcentratedBudget(1, 0)
     with pytest.raises(ValueError, match="epsilon must be at least 1e-12"):
         ConcentratedBudget(0, 1e-6)

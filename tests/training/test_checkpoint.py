@@ -291,7 +291,7 @@ def test_damaged_checkpoint_is_refused(tmp_path):
         altered = bytearray(content)
         altered[place] ^= 1 << rng.integers(8)
         path.write_bytes(altered)
-        assert_refused(path, r"damaged \(truncated or altered\)\. Use an intact copy, or remove it to start anew")
+        assert_refused(path, r"damaged \(truncated or altered\)\. Use an intact copy, or remove it to start again")
 
 
 def test_foreign_files_are_refused(tmp_path):
