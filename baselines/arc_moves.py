@@ -375,7 +375,7 @@ def _numbered_parents(initial: Structure | None, data: EncodedData, max_parents:
 
 
 def structure_of(parents: Sequence[Sequence[int]], order: IntArray) -> Structure:
-    """Return the structure with the parents of each feature, of features numbered by name; ``order``: (n_features,).
+    """Convert the parents of features that are numbered by name to a structure; ``order``: (n_features,).
 
     Parents are in the order of their names, so that the results of back-off parameter learners do not depend on the
     order of the columns.

@@ -182,8 +182,8 @@ def spanning_structure(
     """Return the forest of maximum weight, given the weights of edges between features in the order of the names.
 
     ``root`` is the root of its tree. The root of each other tree is its feature with the lowest index, or, if ``root``
-    is None, the feature with the largest information about the class. See :func:`maximum_spanning_forest`, and with
-    rules :func:`~tanlearn.structures.restricted_forest.restricted_forest`.
+    is None, the feature with the largest information about the class. See :func:`maximum_spanning_forest` and, for
+    rules, :func:`~tanlearn.structures.restricted_forest.restricted_forest`.
     """
     order = information.by_name
     if root is None:

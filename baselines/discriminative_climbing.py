@@ -79,9 +79,9 @@ class DiscriminativeHillClimbing(WrapperSearch):
     score_ : float
         Score of ``structure_``.
     history_ : list of ParentChange
-        The arcs of ``initial`` (step 0), and all changes. A reversal changes two features and a restart many; their
-        records have the same step, and the score after the whole step. ``n_evaluations`` is the number of structures
-        that were scored.
+        The arcs of ``initial`` (step 0), and all changes. A reversal changes two features, and a restart changes many;
+        their records have the same step, and the score after the whole step. ``n_evaluations`` is the number of
+        structures that were scored.
     n_evaluations_ : int
         Number of structures that the search has scored.
 

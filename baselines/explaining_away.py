@@ -156,7 +156,7 @@ class ExplainingAway(BaseEstimator):
         return self._grow(within, Information.of_counts(_without_classes(state), n_jobs=self.n_jobs), rules)
 
     def _grow(self, within: Information, without: Information, rules: EdgeRules | None) -> Structure:
-        """Build the forest from the information of pairs given the class, and without it."""
+        """Build the forest from the mutual information of pairs, with and without conditioning on the class."""
         order = within.by_name
         pairs = zip(_rows(within.of_pairs(order)), _rows(without.of_pairs(order)), strict=True)
         gains = ((i, (given - alone)[np.newaxis]) for i, (given, alone) in enumerate(pairs))

@@ -226,7 +226,7 @@ class MultinetClassifier(Classifier):
 
 
 def _rows_of_class(data: EncodedData, c: int) -> EncodedData:
-    """Return the rows of a class as data of a single class; one row of weight 0 for a class without rows."""
+    """Return the rows of a class as data of a single class, or one row of weight 0 if the class has no rows."""
     rows = np.flatnonzero(data.y == c)
     if len(rows):
         own = data.take(rows)

@@ -47,8 +47,8 @@ class OrderSearch(WrapperSearch):
     ----------
     ordering : {"cmi", "cmisp", "random"} or array-like of shape (n_features,), default="cmi"
         Ordering of the features. ``"cmi"`` (OMI) appends the feature with the largest information about the class given
-        all features before it, ``"cmisp"`` (OMISP) given the best single feature before it, ``"random"`` (RO) a random
-        feature. An array contains the indices of the features in this order.
+        all features before it, and ``"cmisp"`` (OMISP) given the best single feature before it. ``"random"`` (RO)
+        appends a random feature. An array contains the indices of the features in this order.
     knowledge : Knowledge, optional
         Required and forbidden edges, and tiers. The orderings ``"cmi"``, ``"cmisp"`` and ``"random"`` are changed so
         that required parents come before their children, and earlier tiers come first. An array must have required

@@ -41,7 +41,7 @@ __all__ = ["SelectiveKDependenceClassifier"]
 
 
 class SelectiveKDependenceClassifier(CountingClassifier, NetworkClassifier):
-    """KDB with the numbers of parents and features of lowest leave-one-out loss, hierarchically smoothed.
+    """KDB with the numbers of parents and features that have the lowest leave-one-out loss, and hierarchical smoothing.
 
     Parameters
     ----------

@@ -280,7 +280,7 @@ class StructureScorer:
 
 
 def _own_columns(layout: TableLayout, codes: Codes, data: EncodedData) -> tuple[TableLayout, Codes]:
-    """Return the layout of one family and the codes for it: copies of its columns if its parents were joined."""
+    """Return the layout of one family and the codes for it, which are copies if its parents were joined."""
     if len(codes) == data.n_features:
         return layout, codes
     columns = [layout.child[0], layout.parents[0, 0]]
@@ -397,7 +397,7 @@ def try_many(
 ) -> list[FloatArray]:
     """Evaluate families of many children in threads; the result does not depend on ``n_jobs``.
 
-    Each task is a set of families with the numbers of those to evaluate; the result has the scores of each task.
+    Each task is a set of families with the numbers of the families to evaluate; the result has the scores of each task.
     """
     scorer.n_evaluations += sum(len(selected) for _, selected in tasks)
     return in_threads(lambda task: scorer.try_families(*task), tasks, n_jobs)

@@ -347,7 +347,7 @@ class EncodedData:
         return self if mean >= 1 else replace(self, sample_weight=self.weights / mean)
 
     def present(self) -> EncodedData:
-        """Return the rows of positive weight, because a weight of 0 equals an absent row, to the last bit.
+        """Return the rows of positive weight, because rows of weight 0 must have no effect, not even on the last bit.
 
         Returns
         -------

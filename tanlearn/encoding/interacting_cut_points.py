@@ -98,7 +98,7 @@ def with_interacting_cut_points(
 
 
 def _intervals(column: Column, cuts: FloatArray) -> NDArray[np.uint16]:
-    """Return the interval of every row, the number of intervals where a value is missing."""
+    """Return the interval of every row, or the number of intervals where a value is missing."""
     x = column.numbers().astype(np.float64, copy=False)
     return np.where(column.present, np.searchsorted(cuts, x), len(cuts) + 1).astype(np.uint16)
 

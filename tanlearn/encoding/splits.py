@@ -58,7 +58,7 @@ def validation_masks(
 
 
 def stratified_splits(y: IntArray, n_folds: int | None, seed: int) -> list[tuple[IntArray, IntArray]]:
-    """Return stratified ``(train, test)`` row numbers of each fold, or of one split of two thirds to one for None."""
+    """Return stratified ``(train, test)`` row numbers of each fold, or of one split into 2/3 and 1/3 for None."""
     from sklearn.model_selection import StratifiedKFold, train_test_split  # the import takes 0.14 s
 
     rows = np.arange(len(y))

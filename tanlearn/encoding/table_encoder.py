@@ -191,9 +191,9 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a column has no declared values, a missing value, or cut points that do not increase. Also if
-            ``discretizer`` is set, which computes cut points from rows, or ``handle_missing`` is "auto", which needs
-            rows.
+            If a column has no declared values, a missing value, or cut points that do not increase. The error is also
+            raised if ``discretizer`` is set, which computes cut points from rows, or ``handle_missing`` is "auto",
+            which needs rows.
         TypeError
             If ``columns`` is not a dictionary or a list, or a column mixes strings and numbers.
 
@@ -361,7 +361,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.check_columns(columns)
 
     def check_columns(self, columns: Table) -> RowCheck:
-        """Count missing, unseen and out-of-range values as :meth:`check_rows` does, in columns that are already read.
+        """Count missing, unseen and out-of-range values as :meth:`check_rows` does, in columns that have been read.
 
         Parameters
         ----------
@@ -416,7 +416,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         *,
         names: AnyArray | None = None,
     ) -> Codes:
-        """Fit to columns that are already read and return their codes, for estimators that read the data themselves.
+        """Fit to columns that have been read and return their codes, for estimators that read the data themselves.
 
         Parameters
         ----------

@@ -101,7 +101,7 @@ def collect(
 
 
 def _sorting(values: AnyArray) -> IntArray:
-    """Return the stable sorting order of numbers; 131,072 floats take 2.5 ms, with NumPy 7 to 13 ms."""
+    """Return the stable sorting order of numbers; 131,072 floats take 2.5 ms, and 7 to 13 ms with NumPy."""
     if len(values) < _FEWEST_FOR_RADIX_SORT:
         return np.argsort(values, kind="stable")
     if values.dtype.kind == "f":

@@ -48,7 +48,7 @@ class FittedWeights:
 
 @dataclass(frozen=True, eq=False)
 class _LevelWeights:
-    """Weights of levels, and the scores of features and families with them.
+    """Weights of levels, and the scores of features and families with these weights.
 
     ``part`` is the fold without which the weights were fitted, or -1 for weights fitted to all rows.
     """
@@ -275,5 +275,5 @@ def _progress(what: str, found: Fitted) -> str:
 
 
 def first_rows(rows: IntArray, width: int) -> IntArray:
-    """Return at least one of the first rows, and at most ``MOST_NUMBERS / width``."""
+    """Return the first rows: at least one, and at most ``MOST_NUMBERS / width``."""
     return rows[: max(1, MOST_NUMBERS // width)]

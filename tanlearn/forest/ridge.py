@@ -22,8 +22,8 @@ _TOLERANCE = 1e-5
 class Problem:
     """Rows of a multinomial logistic regression, P(class) = softmax(base + weights . scores).
 
-    Only differences of scores matter, so those to the last class are stored. Rows come last, because NumPy computes
-    maxima and sums over a short last axis ten times as slowly.
+    Only differences of scores matter, so the differences to the last class are stored. Rows come last, because NumPy
+    computes maxima and sums over a short last axis ten times as slowly.
     """
 
     differences: AnyArray  # (n_scores, n_classes - 1, n_rows) float32, scores minus the score of the last class

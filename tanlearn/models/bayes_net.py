@@ -116,7 +116,7 @@ def restore_tables(
     """Build the CPTs of a structure from values of a file; inconsistent values raise ValueError.
 
     ``cells`` are float64 log probabilities of shape (n_cells,), or packed uint8 magnitudes if ``fixed_point`` is given.
-    ``is_normalized`` is whether the probabilities of float64 cells sum to one.
+    ``is_normalized`` states whether the probabilities of float64 cells sum to one.
     """
     structure = read_structure(structure, len(n_states))
     n_cells = n_table_cells(structure.parents, n_states, n_classes)

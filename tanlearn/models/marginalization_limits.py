@@ -6,7 +6,7 @@ the combinations of values in all eliminations, times classes, times slices (``e
 plan of a row exceeds the limit, an error is raised. If the caller accepts approximate scores, the row is approximated
 and named in an InexactMarginalizationWarning instead. Rows within the limit are always exact.
 
-The limit is 1e9 operations by default. Users set it by the environment variable TANLEARN_MAX_ROW_OPERATIONS.
+The limit is 1e9 operations by default. Users set the limit with the environment variable TANLEARN_MAX_ROW_OPERATIONS.
 """
 
 from __future__ import annotations

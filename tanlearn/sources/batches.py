@@ -227,7 +227,7 @@ class Batches:
                 yield TableBatch(frame, [*file.columns, file.target, *file.others])
 
     def _file_source(self, source: Any) -> FileSource | None:
-        """Return the rows of a file of text, or of a file that is open, or None for other sources."""
+        """Return the rows of a text file or of an open file, or None for other sources."""
         if isinstance(source, str | Path):
             if not Path(source).is_file() or FORMATS[format_of(Path(source))].separator is None:
                 return None

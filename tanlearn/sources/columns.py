@@ -126,7 +126,7 @@ def _doubles(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_frame(shape: tuple[int, int], names: list[Any]) -> None:
-    """Raise for an empty frame, as scikit-learn does for an empty array, and for duplicate column names."""
+    """Raise ValueError for an empty frame, as scikit-learn does for an empty array, and for duplicate column names."""
     for size, axis in zip(shape, ("sample(s)", "feature(s)"), strict=True):
         if size == 0:
             raise ValueError(f"Found array with 0 {axis} (shape={shape}) while a minimum of 1 is required.")
@@ -293,7 +293,7 @@ def _is_wide(dtype: Any) -> bool:
 
 
 def _from_floats(values: NDArray[Any], label: str, ignored: NDArray[np.bool_] | None = None) -> Column:
-    """Convert floats to a column: NaN means missing, and infinity raises."""
+    """Convert floats to a column: NaN means missing, and infinity raises ValueError."""
     values = _doubles(values)
     if np.isinf(values).any() and _fits(ignored, len(values)):
         values = _without(values, ignored, np.nan)

@@ -152,7 +152,7 @@ class Table(Sequence[Column]):
     def missing_mask(self, number: int) -> NDArray[np.bool_] | None:
         """Return the mask of missing values of an integer or boolean column. Shape: (n_samples,).
 
-        None without missing values, and for floats, whose missing values are NaN.
+        The result is None without missing values, and for floats, whose missing values are NaN.
         """
         column = self._columns[number]
         return None if column.values.dtype.kind == "f" else column.missing

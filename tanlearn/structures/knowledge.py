@@ -179,12 +179,12 @@ class EdgeRules:
         return replace(self, allowed=np.where(is_full, self.required, self.allowed))
 
     def without_edges_of(self, mask: AnyArray) -> EdgeRules:
-        """Return the rules in which some features, a mask (n_features,), have only required edges."""
+        """Return the rules in which the features of a mask (n_features,) have only required edges."""
         is_excluded = mask | mask[:, np.newaxis]
         return replace(self, allowed=np.where(is_excluded, self.required, self.allowed))
 
     def without_children_of(self, mask: AnyArray) -> EdgeRules:
-        """Return the rules in which only required edges start at some features, a mask (n_features,)."""
+        """Return the rules in which only required edges start at the features of a mask (n_features,)."""
         return replace(self, allowed=np.where(mask, self.required, self.allowed))
 
     def structure(self) -> Structure:

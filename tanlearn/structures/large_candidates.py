@@ -64,7 +64,7 @@ def leave_out_large(
 def _warn(
     layout: TableLayout, is_large: AnyArray, n_candidates: int, n_samples: int, label: Callable[[int], str]
 ) -> None:
-    """Issue the warning about candidates that are left out, a mask (n_tables,)."""
+    """Issue the warning about the candidates that are left out, which a mask (n_tables,) marks."""
     sizes = layout.sizes()
     t = int(np.where(is_large, sizes, 0).argmax())
     given = " and ".join(label(j) for j in layout.parents[t].tolist() if j >= 0)

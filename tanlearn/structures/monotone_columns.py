@@ -81,7 +81,7 @@ def rules_without_edges(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
 def rules_without_children(
     knowledge: Knowledge | None, data: EncodedData, is_monotone: AnyArray, *, max_parents: int | None = None
 ) -> EdgeRules | None:
-    """Return the rules with monotone features, a mask (n_features,), as features without children.
+    """Return the rules in which monotone features, which a mask (n_features,) marks, have no children.
 
     None means no rules. Raises ``ValueError`` if an edge from a monotone feature is required.
     """

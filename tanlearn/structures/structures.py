@@ -23,8 +23,8 @@ class Structure:
     """Structure of a Bayesian-network classifier: each feature has the class and possibly other features as parents.
 
     These other features are called augmenting parents. Naive Bayes has no augmenting parents. In a tree-augmented naive
-    Bayes (TAN), each feature has at most one, so that the edges form a forest. In a k-dependence network, each feature
-    has at most k augmenting parents.
+    Bayes (TAN), each feature has at most one augmenting parent, so that the edges form a forest. In a k-dependence
+    network, each feature has at most k augmenting parents.
 
     Parameters
     ----------

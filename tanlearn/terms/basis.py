@@ -87,7 +87,7 @@ class Resolutions:
         ]
 
     def ranked(self, feature: int) -> FloatArray:
-        """Return the weights of the values of a feature; if it is ordered, without a category for missing values."""
+        """Return the weights of a feature's values, without a category for missing values if the feature is ordered."""
         weights = self.weights[feature]
         return weights[:-1] if self.has_missing[feature] else weights
 

@@ -155,7 +155,7 @@ class Booster:
         return chosen
 
     def _draw_classes(self, rows: FloatArray) -> IntArray | None:
-        """Return the columns of residuals that are used to select splits: a random subset of many, or None for all.
+        """Return the columns of residuals that are used to select splits: a random subset, or None for all.
 
         Classes with large residuals are drawn more often.
         """

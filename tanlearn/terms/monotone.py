@@ -41,7 +41,7 @@ class MonotoneFeatures:
     n_ranked: IntArray
 
     def split_gains(self, feature: int, order: IntArray, sums: FloatArray, ridge: float) -> FloatArray:
-        """Return the gain of each beginning of ``order``, where cells in the wrong order get a common value.
+        """Return the gain of each initial part of ``order``, where cells in the wrong order get a common value.
 
         Shapes: order: (n_values,); sums: (n_cells, n_values, 2), residuals and variances; result: (n_values - 1,).
         """
