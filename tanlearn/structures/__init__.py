@@ -1,4 +1,4 @@
 """Structures of networks: parents of each feature, candidate parents, orderings, and the layout of CPTs.
 
-A structure is an array of parents. Its layout gives the position of each CPT entry in one flat vector.
+A structure is an array of parents. Its layout determines the position of each CPT entry in one flat vector.
 """

@@ -1,8 +1,8 @@
-"""Kinds of candidate parents, from which candidate sets are made.
+"""Kinds of candidate parents, from which candidate sets are created.
 
-The kinds are from differentiable TAN: "all" and "subset" of section 4.2, "heuristic" of 4.4, and "unconstrained" of 4.5
-(a pseudo-TAN). The other kinds are "order-free", "information" (the parents with the most information about a feature
-given the class), and "gain" (the parents whose interaction with a feature predicts the class best).
+Four kinds are from differentiable TAN: "all" and "subset" (section 4.2), "heuristic" (section 4.4), and "unconstrained"
+(section 4.5, a pseudo-TAN). The other kinds are "order-free", "information" (the parents with the most information
+about a feature given the class), and "gain" (the parents whose interaction with a feature predicts the class best).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tanlearn.structures.orderings import PIXEL_ORDERINGS, check_ordering, pixel
 
 __all__ = ["CANDIDATE_KINDS", "Candidates", "make_candidates"]
 
-#: Kinds of candidate sets, and the parameters that each uses.
+#: Kinds of candidate sets, and the parameters that each kind uses.
 _PARAMETERS = {
     "all": ("ordering",),
     "subset": ("n_candidates", "ordering"),
@@ -33,7 +33,7 @@ _PARAMETERS = {
     "order-free": ("n_candidates",),
 }
 CANDIDATE_KINDS = tuple(_PARAMETERS)
-#: Default number of candidate parents per feature. In [DT], 8 are enough on every data set.
+#: Default number of candidate parents per feature. In [DT], 8 are sufficient on every data set.
 DEFAULT_SUBSET = 8
 
 
@@ -50,27 +50,28 @@ class Candidates(BaseEstimator):
         - ``"heuristic"``: the ``n_candidates`` nearest earlier pixels, for images;
         - ``"information"``: the ``n_candidates`` features with the largest conditional mutual information given the
           class, among the earlier features, or among all features without an ordering;
-        - ``"gain"``: the same with the largest gain, the estimated decrease of the held-out log loss if an interaction
-          of both features is added to a model without interactions;
-        - ``"order-free"``: any other feature, or at most ``n_candidates`` random ones;
+        - ``"gain"``: the same for the largest gain, which is the estimated decrease in the held-out log loss if an
+          interaction of both features is added to a model without interactions;
+        - ``"order-free"``: all other features, or at most ``n_candidates`` random features;
         - ``"unconstrained"``: as ``"order-free"``, but structures may have cycles (pseudo-TAN, section 4.5).
 
         ``"information"``, ``"gain"`` and ``"order-free"`` exclude constant features.
     n_candidates : int, optional
-        Maximum number of candidate parents per feature, for all kinds except ``"all"``. By default 8 for ``"subset"``,
-        ``"heuristic"``, ``"information"`` and ``"gain"``, and no limit for ``"unconstrained"`` and ``"order-free"``.
-        For a fixed ``random_state`` of the classifier, smaller sets are subsets of larger ones.
+        Maximum number of candidate parents per feature, for all kinds except ``"all"``. The default is 8 for
+        ``"subset"``, ``"heuristic"``, ``"information"`` and ``"gain"``. There is no limit by default for
+        ``"unconstrained"`` and ``"order-free"``. For a fixed ``random_state`` of the classifier, smaller sets are
+        subsets of larger sets.
     ordering : array-like of shape (n_features,) or {"A", "B", "C"}, optional
         Order of the features for ``"all"`` and ``"subset"`` (random by default), and ``"information"`` and ``"gain"``
         (none by default), or the pixel order for ``"heuristic"`` (C by default).
     image_shape : tuple of (height, width), optional
-        Image size for ``"heuristic"``; pixel (row, column) is feature ``row * width + column``.
+        Image size for ``"heuristic"``. Pixel (row, column) is feature ``row * width + column``.
     knowledge : Knowledge, optional
-        Required and forbidden edges, tiers, and monotone columns. Log odds are monotone for rows without missing
-        values. Excluded edges and edges from monotone columns are not candidates. Each choice for a feature contains
-        its required parents, regardless of ``n_candidates``. :class:`~tanlearn.TANClassifier` allows one required
-        parent per feature, and :class:`~tanlearn.KTreeClassifier` two. Random orderings begin with required parents and
-        earlier tiers. If edges are required, k-trees always use an ordering.
+        Required and forbidden edges, tiers, and monotone columns. The log odds are monotone only for rows without
+        missing values. Excluded edges and edges from monotone columns are not candidates. Each choice for a feature
+        contains its required parents, regardless of ``n_candidates``. :class:`~tanlearn.TANClassifier` allows one
+        required parent per feature, and :class:`~tanlearn.KTreeClassifier` two. Random orderings begin with required
+        parents and earlier tiers. If edges are required, k-trees always use an ordering.
 
     See Also
     --------
@@ -129,12 +130,13 @@ def make_candidates(
     n_parents: int = 1,
     rules: EdgeRules | None = None,
 ) -> CandidateSets:
-    """Create the candidate sets of a kind (a string or :class:`Candidates`), or validate given candidate lists.
+    """Create candidate sets of a kind (a string or :class:`Candidates`), or validate candidates that are passed.
 
-    With the same ``rng``, the sets for a smaller ``n_candidates`` are subsets of the sets for a larger one.
-    "information" needs the function ``information``, which returns I(X_i; X_j | C). "gain" needs the function
-    ``gains``, which returns gains of pairs. Both return shape (n_features, n_features). If ``n_states`` (n_features,)
-    is given, "order-free", "information" and "gain" leave out features with a single value, as children and as parents.
+    With the same ``rng``, the sets for a smaller ``n_candidates`` are subsets of the sets for a larger
+    ``n_candidates``. "information" needs the function ``information``, which returns I(X_i; X_j | C). "gain" needs the
+    function ``gains``, which returns gains of pairs. Both return shape (n_features, n_features). If ``n_states``
+    (n_features,) is given, "order-free", "information" and "gain" leave out features with a single value, as children
+    and as parents.
 
     With ``rules``, only allowed parents are candidates, and only sets with all required parents can be selected.
     Required parents are candidates in addition to ``n_candidates``. Random orderings begin with required parents and
@@ -175,7 +177,7 @@ def make_candidates(
 def _order(
     given: Candidates, n_features: int, rules: EdgeRules | None, rng: np.random.Generator | None
 ) -> IntArray | None:
-    """Return the ordering of the features, from ``rng`` by default, or None without both."""
+    """Return the given ordering of the features or, by default, a random ordering. Without ``rng``, return None."""
     if given.kind == "heuristic":
         order = _pixel_order(given, n_features)
     elif given.ordering is not None:
@@ -191,17 +193,17 @@ def _order(
 
 
 def _allowed(lists: Sequence[IntArray], rules: EdgeRules | None) -> Sequence[IntArray]:
-    """Remove parents from the lists that the rules do not allow."""
+    """Remove parents that the rules do not allow from the lists."""
     return lists if rules is None else [parents[rules.allowed[i, parents]] for i, parents in enumerate(lists)]
 
 
 def _others(n_features: int) -> list[IntArray]:
-    """Return all other features for each feature."""
+    """Return, for each feature, all other features."""
     return [np.delete(np.arange(n_features), i) for i in range(n_features)]
 
 
 def _before(order: IntArray) -> list[IntArray]:
-    """Return the features before each feature in an order."""
+    """Return, for each feature, the features that come before it in an order."""
     return [order[: np.flatnonzero(order == i)[0]] for i in range(len(order))]
 
 
@@ -213,14 +215,14 @@ def _varied(lists: Sequence[IntArray], n_states: IntArray | None) -> Sequence[In
 
 
 def _best(scores: FloatArray, among: Sequence[IntArray], limit: int) -> list[list[int]]:
-    """Return the parents with the largest scores for each feature; ties go to the first."""
+    """Return the parents with the largest scores for each feature. Ties are broken by the first parent."""
     return [
         sorted(parents[np.lexsort((parents, -scores[i, parents]))[:limit]].tolist()) for i, parents in enumerate(among)
     ]
 
 
 def _subsets(lists: Sequence[IntArray], limit: int | None, rng: np.random.Generator) -> list[list[int]]:
-    """Draw at most ``limit`` random entries of each list; the whole list is shuffled, so limits nest."""
+    """Draw at most ``limit`` random entries from each list. The whole list is shuffled, so smaller sets are subsets."""
     return [sorted(rng.permutation(parents)[:limit].tolist()) for parents in lists]
 
 
@@ -240,7 +242,7 @@ def _pixel_order(given: Candidates, n_features: int) -> IntArray:
 
 
 def _nearest(lists: Sequence[IntArray], image_shape: Any, limit: int) -> list[list[int]]:
-    """Return the nearest pixels of each list; ties go to the earlier pixel in the list."""
+    """Return the nearest pixels in each list. Ties are broken by the order of the list."""
     pixels = np.stack(np.divmod(np.arange(len(lists)), image_shape[1]), axis=1)
     found = []
     for i, before in enumerate(lists):

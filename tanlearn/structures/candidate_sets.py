@@ -20,7 +20,7 @@ __all__ = ["CandidateSets"]
 
 @dataclass(frozen=True, eq=False)
 class CandidateSets:
-    """Candidate sets of parents of each feature, one CPT per set.
+    """Candidate sets of parents for each feature, with one CPT per set.
 
     Parameters
     ----------
@@ -33,8 +33,8 @@ class CandidateSets:
     allow_cycles : bool
         Whether independent draws may form a cycle.
     selectable : ndarray of shape (n_tables,), bool, optional
-        CPTs that structures can contain; by default all. A CPT is not selectable if it is only a term of a larger CPT,
-        or lacks required parents. Each feature must have a selectable CPT.
+        Whether structures can contain a CPT. By default, all CPTs are selectable. A CPT is not selectable if it is only
+        a term of a larger CPT, or lacks required parents. Each feature must have a selectable CPT.
 
     Examples
     --------
@@ -62,9 +62,9 @@ class CandidateSets:
         lists : sequence of length n_features of sequences of int
             Candidate parents of each feature.
         allow_cycles : bool, default=False
-            Draw the parents of each feature independently even if they may form a cycle.
+            Whether to draw the parents of each feature independently, even if they may form a cycle.
         n_parents : {1, 2}, default=1
-            Largest number of parents of a feature. With 2, there is also a CPT for each pair of parents, after the CPTs
+            Largest number of parents of a feature. If 2, there is also a CPT for each pair of parents, after the CPTs
             of single parents.
 
         Returns
@@ -95,7 +95,7 @@ class CandidateSets:
 
     @classmethod
     def of_structure(cls, structure: Structure) -> CandidateSets:
-        """Create the candidate sets of a fixed structure, one CPT per feature.
+        """Create the candidate sets of a fixed structure, with one CPT per feature.
 
         Parameters
         ----------
@@ -113,12 +113,12 @@ class CandidateSets:
         )
 
     def requiring(self, required: Sequence[Sequence[int]]) -> CandidateSets:
-        """Return the candidate sets in which only CPTs with all required parents can be selected.
+        """Return a copy in which only CPTs with all required parents can be selected.
 
         Parameters
         ----------
         required : sequence of length n_features of sequences of int
-            Required parents of each feature, which are among its candidates.
+            Required parents of each feature. They must be among its candidates.
 
         Returns
         -------
@@ -170,9 +170,9 @@ class CandidateSets:
     def draws(self) -> str:
         """Method of drawing a structure.
 
-        "arborescence" draws a whole tree. "independent" draws the parents of each feature independently, if no cycle
-        can arise or cycles are allowed. "acyclic" draws the parents of one feature after another, among the candidates
-        that close no cycle.
+        "arborescence" means that a whole tree is drawn. "independent" means that the parents of each feature are drawn
+        independently, if no cycle can arise or cycles are allowed. "acyclic" means that parents are drawn for one
+        feature after another, from the candidates that do not close a cycle.
         """
         if self.arborescence:
             return "arborescence"
@@ -180,13 +180,13 @@ class CandidateSets:
 
     @property
     def members(self) -> IntArray:
-        """Indices of the CPTs of both single parents for each CPT with two parents, shape (n_tables, 2); -1 for none.
+        """For each CPT with two parents, indices (n_tables, 2) of the CPTs of both single parents, or -1 for none.
 
         Raises
         ------
         ValueError
-            If the first candidate of a feature is not "no parent", a pair does not come after both of its single
-            parents, or a candidate has more than two parents.
+            If the first candidate of a feature is not "no parent", if a pair does not come after both of its single
+            parents, or if a candidate has more than two parents.
         """
         members = np.full((self.n_tables, 2), -1, dtype=np.intp)
         for i, (first, last) in enumerate(pairwise(self.group.tolist())):
@@ -208,7 +208,7 @@ class CandidateSets:
 
     @property
     def child(self) -> IntArray:
-        """Feature of each CPT. Shape: (n_tables,)."""
+        """Feature of each CPT, an array of shape (n_tables,)."""
         return np.repeat(np.arange(self.n_features), np.diff(self.group))
 
     def layout(self, n_states: IntArray, n_classes: int) -> TableLayout:

@@ -10,19 +10,19 @@ from tanlearn.structures.layered_layout import layered_positions, margins
 
 __all__ = ["structure_svg"]
 
-#: Largest number of features with visible names; with more, names are tooltips. Pixels between features with and
-#: without names.
+#: Largest number of features for which names are visible. If there are more, names are tooltips. Distance between
+#: features, in pixels, with and without names.
 _MOST_NAMES = 40
 _NAMED, _DOTTED = (96, 52), (22, 26)
-#: Longest name that fits, in characters.
+#: Length of the longest name that fits, in characters.
 _LETTERS = 13
 
 
 def structure_svg(parents: IntArray, order: IntArray | None, names: Sequence[str] | None = None) -> str:
     """Return an SVG element that shows the edges between features, in layers with parents above their children.
 
-    ``order`` (n_features,) is a topological order, or None if there is a cycle. With a cycle, the result is a sentence
-    instead of a drawing. Names are escaped; the default names are feature indices. Lines have the color of the
+    ``order`` (n_features,) is a topological order, or None if there is a cycle. If there is a cycle, the result is a
+    sentence instead of a drawing. Names are escaped. By default, they are feature indices. Lines have the color of the
     surrounding text.
     """
     if order is None:

@@ -1,4 +1,4 @@
-"""Knowledge about the edges between features, checked against the columns and converted to masks."""
+"""Knowledge about edges between features, validated against the columns and converted to masks."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Knowledge(BaseEstimator):
     """Knowledge about the edges between features: required and forbidden edges, and tiers of columns.
 
     Structure learners have a parameter ``knowledge``. They return the best structure they find that has all required
-    edges and no forbidden edge. The class is always a parent of every feature, so knowledge is about edges between
-    features only.
+    edges and no forbidden edge. The class is always a parent of every feature, so knowledge refers only to edges
+    between features.
 
-    Columns are given by name if the data have column names, or by position from 0.
+    Columns are specified by name if the data have column names, or by position, counted from 0.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class Knowledge(BaseEstimator):
     forbidden : sequence of (parent, child), default=()
         Edges that the network must not contain. List both directions to exclude an edge completely.
     tiers : sequence of sequences of columns, default=()
-        Groups of columns in temporal or causal order. A column is never a parent of a column in an earlier tier.
-        Edges within a tier, and edges of columns without a tier, are unrestricted.
+        Groups of columns in temporal or causal order. A column is never a parent of a column in an earlier tier. Edges
+        within a tier, and edges of columns without a tier, are unrestricted.
     increasing : sequence of columns, default=()
         Columns with rising log odds: if the value of such a column rises, the log odds of the second class (in sorted
         order) do not fall. The columns must contain numbers or ordered categories, and there must be two classes. Only
@@ -47,7 +47,8 @@ class Knowledge(BaseEstimator):
 
     Notes
     -----
-    Structures have no cycles, so required edges also exclude all edges that would close a cycle with them.
+    Structures have no cycles, so required edges also exclude all edges that would close a cycle with the required
+    edges.
 
     Examples
     --------
@@ -87,18 +88,18 @@ class Knowledge(BaseEstimator):
         self.decreasing = decreasing
 
     def rules(self, names: Sequence[str] | None, n_features: int, *, max_parents: int | None = None) -> EdgeRules:
-        """Check the knowledge against the columns of the data, and return it as masks.
+        """Validate the knowledge against the columns of the data, and return it as masks.
 
         Call this method in your own structure learner with ``data.names`` and ``data.n_features``.
 
         Parameters
         ----------
         names : sequence of str, or None
-            Names of the columns; None if only positions are known.
+            Names of the columns, or None if columns have no names.
         n_features : int
             Number of columns.
         max_parents : int, optional
-            Maximum number of augmenting parents of the learner; by default there is no limit.
+            Maximum number of augmenting parents of the learner. By default, there is no limit.
 
         Returns
         -------
@@ -174,17 +175,17 @@ class EdgeRules:
         return [np.flatnonzero(row).tolist() for row in self.required]
 
     def with_most_parents(self, max_parents: int) -> EdgeRules:
-        """Return the rules with a smaller limit of parents: a feature with that many required parents has no others."""
+        """Return rules for at most ``max_parents`` parents. A feature with so many required parents has no others."""
         is_full = (self.required.sum(axis=1) >= max_parents)[:, np.newaxis]
         return replace(self, allowed=np.where(is_full, self.required, self.allowed))
 
     def without_edges_of(self, mask: AnyArray) -> EdgeRules:
-        """Return the rules in which the features of a mask (n_features,) have only required edges."""
+        """Return rules in which the features in ``mask`` (n_features,) have only required edges."""
         is_excluded = mask | mask[:, np.newaxis]
         return replace(self, allowed=np.where(is_excluded, self.required, self.allowed))
 
     def without_children_of(self, mask: AnyArray) -> EdgeRules:
-        """Return the rules in which only required edges start at the features of a mask (n_features,)."""
+        """Return rules in which only required edges start at the features in ``mask`` (n_features,)."""
         return replace(self, allowed=np.where(mask, self.required, self.allowed))
 
     def structure(self) -> Structure:
@@ -192,7 +193,7 @@ class EdgeRules:
         return Structure(padded_parents(self.parents()))
 
     def choices(self) -> AnyArray:
-        """Return whether feature i may have parent j as its only parent. Shape: (n_features, n_features + 1).
+        """Return a mask (n_features, n_features + 1) that is True if feature i may have j as its only parent.
 
         The last column means no parent.
         """
@@ -206,17 +207,18 @@ class EdgeRules:
     def ordered(self, preferred: IntArray) -> IntArray:
         """Return an ordering in which required parents come before their children, and earlier tiers come first.
 
-        Among the features that may come next, the first one in ``preferred`` (n_features,) is selected. If no ordering
-        satisfies both tiers and required edges of features without a tier, the ordering satisfies the required edges.
+        Of the features that may come next, the first one in ``preferred`` (n_features,) is selected. If no ordering is
+        compatible with both the tiers and the required edges of features without a tier, the required edges take
+        precedence.
         """
         if not self.required.any() and (self.tier < 0).all():
             return preferred
         left, tier = preferred.tolist(), self.tier.tolist()
-        n_waiting = self.required.sum(axis=1)  # required parents that have not come yet
+        n_waiting = self.required.sum(axis=1)  # number of required parents that have not come yet
         found: list[int] = []
         while left:
             first = min((tier[i] for i in left if tier[i] >= 0), default=-1)
-            ready = [i for i in left if not n_waiting[i]]  # at least one, since required edges form no cycle
+            ready = [i for i in left if not n_waiting[i]]  # at least one, because required edges do not form a cycle
             best = next((i for i in ready if tier[i] in (-1, first)), ready[0])
             found.append(best)
             left.remove(best)
@@ -238,7 +240,7 @@ class EdgeRules:
         return next(self._violations(structure), None) is None
 
     def check(self, structure: Structure, name: str) -> None:
-        """Raise ValueError for a structure that violates the knowledge; the message contains the parameter ``name``."""
+        """Raise ValueError if a structure violates the knowledge. The message contains the parameter ``name``."""
         for child, parent in self._violations(structure):
             found = "lacks the required" if self.required[child, parent] else "contains the excluded"
             raise ValueError(
@@ -260,18 +262,18 @@ def read_rules(knowledge: Knowledge | None, data: Any, *, max_parents: int | Non
 
 
 def initial_structure(initial: Structure | None, rules: EdgeRules | None) -> Structure | None:
-    """Return the checked initial structure of a search: by default the required edges, or None without rules."""
+    """Validate the initial structure of a search. By default, return the required edges, or None without rules."""
     if rules is None:
         return initial
     if initial is None:
         return rules.structure()
-    if initial.n_features == len(rules.tier):  # searches raise their own error for another number of features
+    if initial.n_features == len(rules.tier):  # for another number of features, searches raise their own error
         rules.check(initial, "initial")
     return initial
 
 
 class ColumnNumbers:
-    """Indices of columns that users specify by name or position; ``shown`` contains their names for messages."""
+    """Indices of columns that users specify by name or position. ``shown`` contains their names in messages."""
 
     def __init__(self, names: Sequence[str] | None, n_features: int) -> None:
         self.shown = [str(i) for i in range(n_features)] if names is None else [repr(str(name)) for name in names]
@@ -279,7 +281,7 @@ class ColumnNumbers:
         self._n_features = n_features
 
     def find(self, place: str, column: Any) -> int:
-        """Return the index of a column; raise ValueError with ``place``, such as "required[0]", if it is unknown."""
+        """Return the index of a column. If it is unknown, raise ValueError with ``place``, such as "required[0]"."""
         if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
             if not 0 <= column < self._n_features:
                 raise ValueError(
@@ -325,7 +327,7 @@ class _Edges(ColumnNumbers):
             yield parent, child
 
     def tiers(self, given: Sequence[Any]) -> IntArray:
-        """Return the index of the tier of each feature, or -1 for none. Shape: (n_features,)."""
+        """Return the index (n_features,) of the tier of each feature, or -1 for none."""
         found = np.full(self._n_features, -1, dtype=np.intp)
         for k, tier in enumerate(given):
             if not isinstance(tier, (tuple, list)):
@@ -339,7 +341,7 @@ class _Edges(ColumnNumbers):
 
 
 def _ancestors(required: AnyArray, shown: Sequence[str]) -> AnyArray:
-    """Return the ancestors of each feature along required edges, (n_features, n_features) bool, [feature, ancestor]."""
+    """Return a mask [feature, ancestor] of the ancestors of each feature along required edges."""
     import graphlib
 
     sorter = graphlib.TopologicalSorter({i: np.flatnonzero(required[i]).tolist() for i in range(len(required))})

@@ -1,4 +1,4 @@
-"""Candidate parents with CPTs that are too large for the rows, so that almost all entries would stay empty."""
+"""Exclusion of candidate parents whose CPTs are too large for the rows, so that most entries would stay empty."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["leave_out_large"]
 
-#: A candidate is left out if its CPT has more entries than the first number, and more per row than the second one.
-#: With 6,000 rows of columns of 3,000 values, CPTs of two such columns take two minutes of L-BFGS and more.
+#: A candidate is left out if its CPT has more entries than the first number, and more entries per row than the second
+#: number. If two columns have 3,000 values each, fitting their CPTs to 6,000 rows by L-BFGS takes two minutes or more.
 MOST_ENTRIES, MOST_PER_ROW = 2**22, 100
-#: A pair of parents is also left out if its CPT has more entries per row than this number, whatever its size. On 150
-#: rows of six columns with 50 categories, 60 pairs have 2,500 entries per row each.
+#: A pair of parents is also left out if its CPT has more entries per row than this number, even if the CPT is small.
+#: For example, with 150 rows and six columns of 50 categories, there are 60 pairs with 2,500 entries per row each.
 MOST_PER_ROW_OF_PAIRS = 1_000
 
 
@@ -31,10 +31,10 @@ def leave_out_large(
 ) -> CandidateSets:
     """Leave out candidates whose CPTs are too large for the rows.
 
-    Candidates without parents are kept. Pairs of parents have a second limit of entries per row, which also holds for
-    small CPTs. A pair of parents is left out if one of its single parents is left out. Features with required parents
-    that need large CPTs keep all candidates. If candidates are left out, a warning names the largest one. ``label``
-    returns the name of a feature for the warning; without it, no warning is issued.
+    Candidates without parents are kept. For pairs of parents, there is a second limit of entries per row, which also
+    applies to small CPTs. A pair of parents is left out if one of its single parents is left out. Features with
+    required parents that need large CPTs keep all candidates. If candidates are left out, a warning names the largest
+    one. ``label`` returns the name of a feature for the warning. Without ``label``, no warning is issued.
 
     Shapes: n_states: (n_features,).
     """
@@ -45,7 +45,7 @@ def leave_out_large(
     is_large = has_parents & (sizes > max(MOST_ENTRIES, MOST_PER_ROW * n_samples))
     is_large |= is_pair & (sizes > MOST_PER_ROW_OF_PAIRS * n_samples)
     selectable = candidates.selectable
-    if selectable is not None:  # keep them if all candidates with the required parents have large CPTs
+    if selectable is not None:  # keep all if every candidate with the required parents has a large CPT
         remains = np.logical_or.reduceat(selectable & ~is_large, candidates.group[:-1])
         is_large &= np.repeat(remains, np.diff(candidates.group))
     if not is_large.any():
@@ -64,7 +64,7 @@ def leave_out_large(
 def _warn(
     layout: TableLayout, is_large: AnyArray, n_candidates: int, n_samples: int, label: Callable[[int], str]
 ) -> None:
-    """Issue the warning about the candidates that are left out, which a mask (n_tables,) marks."""
+    """Issue the warning about the candidates that are left out (``is_large``, a mask of shape (n_tables,))."""
     sizes = layout.sizes()
     t = int(np.where(is_large, sizes, 0).argmax())
     given = " and ".join(label(j) for j in layout.parents[t].tolist() if j >= 0)

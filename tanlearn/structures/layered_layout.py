@@ -1,4 +1,4 @@
-"""Layered layout of a structure for drawing: parents above their children, trees side by side."""
+"""Layered layout for drawing a structure, with parents above their children and trees side by side."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def layered_positions(parents: IntArray, order: IntArray) -> FloatArray:
     """Compute the coordinates of all features in layers, with siblings side by side and subtrees close together.
 
     A feature is one layer below the deepest of its parents, so edges to this parent never cross. Edges to a second
-    parent may cross. Trees are side by side, in several lines if one line would be too wide. Features without any edge
-    come last.
+    parent may cross. Trees are placed side by side, in several lines if one line would be too wide. Features without
+    edges come last.
 
-    The result contains x to the right and y upward. The distance between layers is 1, and between adjacent features of
-    a layer at least 1. ``order`` (n_features,) lists parents before their children.
+    In the result, x increases to the right, and y increases upward. The distance between layers is 1. The distance
+    between adjacent features of a layer is at least 1. ``order`` (n_features,) lists parents before their children.
     """
     above = _deepest_parents(parents, order)
     children: list[list[int]] = [[] for _ in above]
@@ -40,14 +40,14 @@ def layered_positions(parents: IntArray, order: IntArray) -> FloatArray:
 
 
 def margins(positions: FloatArray) -> tuple[float, float, float, float]:
-    """Return the left, right, bottom and top of a picture, 0.5 beyond the outermost features."""
+    """Return the left, right, bottom and top of a picture that extends 0.5 beyond the outermost features."""
     left, bottom = positions.min(axis=0) - 0.5
     right, top = positions.max(axis=0) + 0.5
     return float(left), float(right), float(bottom), float(top)
 
 
 def _deepest_parents(parents: IntArray, order: IntArray) -> IntArray:
-    """Return the parent in the lowest layer for each feature, or -1 for none."""
+    """Return, for each feature, the parent in the lowest layer, or -1 for none."""
     depth = np.zeros(len(parents), np.intp)
     above = np.full(len(parents), -1)
     for i in order.tolist():
@@ -67,7 +67,7 @@ def _place(root: int, children: list[list[int]], positions: FloatArray) -> list[
         for child in children[i]:
             positions[child, 1] = positions[i, 1] - 1
             stack.append(child)
-    # Children come before their parents; x is relative to the root of each subtree.
+    # Children come before their parents. In each subtree, x is relative to its root.
     outlines: dict[int, list[tuple[float, float]]] = {}  # leftmost and rightmost x of each subtree, layer by layer
     shift = np.zeros(len(positions))  # x of a child relative to its parent
     for i in reversed(members):

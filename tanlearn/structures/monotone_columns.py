@@ -1,4 +1,4 @@
-"""Monotone columns, with which the log odds of two classes rise or fall, and checks against the data."""
+"""Monotone columns, along which the log odds of two classes rise or fall, with validation against the data."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = [
 
 
 def read_directions(increasing: Sequence[Any], decreasing: Sequence[Any], data: EncodedData) -> IntArray:
-    """Return 1 for each increasing, -1 for each decreasing and 0 for each other feature. Shape: (n_features,).
+    """Return an array (n_features,) with 1 for increasing, -1 for decreasing, and 0 for all other features.
 
     Raises ``ValueError`` unless there are two classes, or if a column is unknown, is listed twice or has no order.
     """
@@ -53,7 +53,7 @@ def has_directions(knowledge: Knowledge | None) -> bool:
 
 
 def read_knowledge(knowledge: Knowledge | None, data: EncodedData) -> IntArray:
-    """Return the directions of the monotone columns of knowledge, see :func:`read_directions`."""
+    """Return the directions of the monotone columns in knowledge (see :func:`read_directions`)."""
     if knowledge is None:
         return np.zeros(data.n_features, np.intp)
     knowledge._validate_params()
@@ -70,7 +70,7 @@ def require_two_classes(data: EncodedData) -> None:
 
 
 def rules_without_edges(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
-    """Return the rules without the edges of monotone features, which a mask (n_features,) marks.
+    """Return rules that exclude all edges of monotone features (``is_monotone``, a mask of shape (n_features,)).
 
     Raises ``ValueError`` if such an edge is required.
     """
@@ -81,7 +81,7 @@ def rules_without_edges(rules: EdgeRules, is_monotone: AnyArray) -> EdgeRules:
 def rules_without_children(
     knowledge: Knowledge | None, data: EncodedData, is_monotone: AnyArray, *, max_parents: int | None = None
 ) -> EdgeRules | None:
-    """Return the rules in which monotone features, which a mask (n_features,) marks, have no children.
+    """Return rules in which monotone features (``is_monotone``, a mask of shape (n_features,)) have no children.
 
     None means no rules. Raises ``ValueError`` if an edge from a monotone feature is required.
     """
@@ -94,7 +94,7 @@ def rules_without_children(
 
 
 def _check_required(rules: EdgeRules, is_excluded: AnyArray, is_monotone: AnyArray, what: str) -> None:
-    """Raise ValueError if an excluded edge, [child, parent], is required; ``what`` names the excluded edges."""
+    """Raise ValueError if an excluded edge [child, parent] is required. ``what`` names the excluded edges."""
     for child, parent in np.argwhere(rules.required & is_excluded).tolist():
         monotone = rules.shown[child if what == "edges" and is_monotone[child] else parent]
         raise ValueError(
@@ -105,9 +105,9 @@ def _check_required(rules: EdgeRules, is_excluded: AnyArray, is_monotone: AnyArr
 
 
 def numbers_of_ranked(data: EncodedData) -> IntArray:
-    """Return the number of values per feature without a category for missing values. Shape: (n_features,).
+    """Return the number of values (n_features,) of each feature without the category for missing values.
 
-    The category for missing values is the last value, and has no position in the order.
+    The category for missing values is the last value, but has no position in the order.
     """
     has_missing: AnyArray | bool = False if data.has_missing_category is None else data.has_missing_category
     ranked: IntArray = data.n_states - np.asarray(has_missing, np.intp)

@@ -1,4 +1,4 @@
-"""Feature orderings: the user's permutations, and the pixel orders A, B and C of differentiable TAN (section 4.4)."""
+"""Orderings of features: the user's permutations, and pixel orders A, B and C of differentiable TAN (section 4.4)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PIXEL_ORDERINGS = ("A", "B", "C")
 
 
 def check_ordering(ordering: Any, n_features: int) -> IntArray:
-    """Validate an ordering (n_features,) given by the user and return it as intp."""
+    """Validate an ordering (n_features,) that the user has passed, and return it as intp."""
     order = np.asarray(ordering)
     if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(n_features)):
         raise ValueError(
@@ -25,12 +25,12 @@ def check_ordering(ordering: Any, n_features: int) -> IntArray:
 
 
 def pixel_ordering(name: str, image_shape: tuple[int, int]) -> IntArray:
-    """Return a pixel order of differentiable TAN, section 4.4.
+    """Return a pixel order of differentiable TAN (section 4.4).
 
-    ``"A"`` goes row by row. ``"B"`` goes row by row through the diagonal and the lower triangle, and each pixel is
-    followed by its mirror image above the diagonal. ``"C"`` starts in the center and adds one ring after another: first
-    the row above and the row below, then the left and the right column, then the corners. B and C require a square
-    image.
+    ``"A"`` proceeds row by row. ``"B"`` proceeds row by row through the diagonal and the lower triangle, and each pixel
+    is followed by its mirror image above the diagonal. ``"C"`` starts in the center and adds one ring after another:
+    first the row above and the row below, then the left and the right column, then the corners. B and C require a
+    square image.
 
     Pixel ``(row, column)`` is feature ``row * width + column``. Shapes: result: (height * width,).
     """

@@ -1,4 +1,4 @@
-"""Structures after each step of a search."""
+"""Reconstruction of the structures after each step of a search."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def structures_along(history: Iterable[Any], n_features: int) -> Iterator[tuple[
     ----------
     history : iterable of ParentChange
         ``history_`` of a search that starts from naive Bayes. Each record changes the parents of one feature.
-        Consecutive records of one step, such as the reversal of an arc, form one change, because structures between
-        them can have cycles.
+        Consecutive records of the same step, such as the reversal of an arc, form one change, because intermediate
+        structures can have cycles.
     n_features : int
         Number of features.
 

@@ -1,7 +1,7 @@
-"""Forest of maximum weight with all required and no excluded edges.
+"""Maximum-weight forest with all required edges and no excluded edges.
 
-An edge may be excluded in one direction only, so the forest is a maximum-weight branching (Chu and Liu 1965; Edmonds
-1967) instead of a spanning tree. A feature without parent has an edge of weight 0 from an artificial root.
+An edge may be excluded in only one direction, so the forest is a maximum-weight branching (Chu and Liu 1965; Edmonds
+1967) instead of a spanning tree. A feature without a parent has an edge of weight 0 from an artificial root.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from tanlearn.structures.knowledge import EdgeRules
 
 __all__ = ["dense_gains", "restricted_forest"]
 
-#: Weight in nats that is added to the gain of each edge if all edges are wanted. It is the resolution of gains.
+#: Weight, in nats, that is added to the gain of each edge, so that even edges with a gain of 0 are used. Gains have the
+#: same resolution.
 _OF_AN_EDGE = 2.0**-40
 
 
 def dense_gains(blocks: Iterable[tuple[int, FloatArray]], n_features: int) -> FloatArray:
-    """Return the gains of all edges from blocks of rows, symmetric (n_features, n_features); the diagonal is 0."""
+    """Combine blocks of rows to a symmetric matrix (n_features, n_features) of gains, whose diagonal is 0."""
     gains = np.zeros((n_features, n_features))
     for first, block in blocks:
         gains[first : first + len(block), : block.shape[1]] = block
@@ -30,7 +31,7 @@ def dense_gains(blocks: Iterable[tuple[int, FloatArray]], n_features: int) -> Fl
 
 
 def restricted_forest(gains: FloatArray, rules: EdgeRules, roots: IntArray, *, spanning: bool) -> IntArray:
-    """Return the parent of each feature (-1 for none) in the forest of maximum weight that the rules permit.
+    """Return the parent of each feature (-1 for none) in the maximum-weight forest that the rules permit.
 
     The rules must allow one parent per feature. Without ``spanning``, edges with a gain of 0 or less are left out
     unless they are required. Gains do not depend on the direction, so the root of each tree is the first feature in
@@ -68,7 +69,7 @@ def _with_first_roots(parent: IntArray, rules: EdgeRules, roots: IntArray) -> In
 
 
 def _directed_away(root: int, neighbors: list[list[int]], rules: EdgeRules) -> dict[int, int]:
-    """Return the parent of each feature in the tree of a root (-1 for the root); empty if a direction is excluded."""
+    """Return the parent of each feature in the tree of a root (-1 for the root), or {} if a direction is excluded."""
     above, reached = {root: -1}, [root]
     for j in reached:
         for i in neighbors[j]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Structure", "check_structure", "padded_parents", "read_structure"]
 
-#: Smallest width of ``parents``, since many kernels read two columns.
+#: Smallest width of ``parents``, because many kernels read two columns.
 _LEAST_WIDTH = 2
 
 
@@ -32,18 +32,18 @@ class Structure:
         Augmenting parents of each feature, -1 for none, in the order of the axes of the CPT. If a CPT backs off to
         fewer parents, the last parent is left out first.
     allow_cycles : bool, default=False
-        Accept parents that form a cycle (the pseudo-TAN of differentiable TAN, section 4.5). A structure with a cycle
-        is not a Bayesian network: its scores rank classes, but are not log joint probabilities.
+        Whether to accept parents that form a cycle (the pseudo-TAN of differentiable TAN, section 4.5). A structure
+        with a cycle is not a Bayesian network. Its scores rank classes, but are not log joint probabilities.
 
     Attributes
     ----------
     parents : ndarray of shape (n_features, width)
-        Augmenting parents of each feature, followed by -1. The width is the largest number of parents, and at least 2.
+        Augmenting parents of each feature, followed by -1. The width is the largest number of parents, but at least 2.
 
     Raises
     ------
     ValueError
-        If a parent is out of range, is the feature itself or is repeated, or if the parents form a cycle.
+        If a parent is out of range, repeated, or the feature itself, or if the parents form a cycle.
 
     Examples
     --------
@@ -120,14 +120,14 @@ class Structure:
         Raises
         ------
         AttributeError
-            If a feature has two or more. Use ``parents`` instead.
+            If a feature has two or more augmenting parents. Use ``parents`` instead.
         """
         if (self.parents[:, 1] >= 0).any():
             raise AttributeError(
                 "parent requires at most one augmenting parent per feature, but a feature of this "
                 "structure has two or more. Use parents."
             )
-        return np.ascontiguousarray(self.parents[:, 0])  # kernels would be compiled again for strided arrays
+        return np.ascontiguousarray(self.parents[:, 0])  # for strided arrays, kernels would be compiled again
 
     @property
     def is_acyclic(self) -> bool:
@@ -136,7 +136,7 @@ class Structure:
 
     @property
     def order(self) -> IntArray:
-        """Features in topological order: parents come before their children.
+        """Features in topological order, with parents before their children.
 
         Raises
         ------
@@ -148,12 +148,12 @@ class Structure:
         return self._order
 
     def to_networkx(self, feature_names: Sequence[Any] | None = None, *, class_name: Any = "C") -> networkx.DiGraph:
-        """Return the network as a directed graph, with the class.
+        """Return the network as a directed graph that includes the class.
 
         Parameters
         ----------
         feature_names : sequence of length n_features, optional
-            Names of the nodes; by default the indices of the features.
+            Names of the nodes. By default, they are the indices of the features.
         class_name : hashable, default="C"
             Name of the class.
 
@@ -198,7 +198,7 @@ class Structure:
 
 
 def padded_parents(parents: Sequence[Sequence[int]]) -> IntArray:
-    """Return lists of parents as a table (len(parents), width), each followed by -1."""
+    """Return lists of parents as an array (len(parents), width), in which each list is followed by -1."""
     table = np.full((len(parents), max([_LEAST_WIDTH, *map(len, parents)])), -1)
     for row, given in zip(table, parents, strict=True):
         row[: len(given)] = given
@@ -222,14 +222,14 @@ def _topological_order(parents: IntArray) -> IntArray | None:
 
 
 def read_structure(value: Any, n_features: int) -> Structure:
-    """Return a structure from a file unchanged; raise ValueError for other values and numbers of features."""
+    """Validate a structure from a file, and return it. Raise ValueError for other values or numbers of features."""
     if not isinstance(value, Structure) or value.n_features != n_features:
         raise ValueError(f"the structure must have {n_features} features, got {value!r}.")
     return value
 
 
 def check_structure(structure: Structure, n_features: int) -> None:
-    """Raise ValueError if a structure given by the user has another number of features than the data."""
+    """Raise ValueError if a structure that the user has passed has another number of features than the data."""
     if structure.n_features != n_features:
         raise ValueError(
             f"the structure has {structure.n_features} features, but X has {n_features} columns. Pass the columns "

@@ -21,9 +21,9 @@ from tanlearn.kernels._backends import backend_of
 
 __all__ = ["TableLayout", "n_table_cells"]
 
-#: Largest number of cells: below 2**63, with a margin for rounding errors of the estimate.
+#: Largest number of cells. It is below 2**63, with a margin for rounding errors in the estimate.
 _MOST_CELLS = 2.0**62
-#: Largest number of augmenting parents that device kernels support.
+#: Largest number of augmenting parents that kernels for devices support.
 _DEVICE_PARENTS = 2
 
 
@@ -33,7 +33,7 @@ class TableLayout:
 
     The class prior comes first (``cells[:n_classes]``). CPT ``t`` is ``cells[offset[t]:offset[t + 1]]``, with axes
     ``[child value][parent value(s)][class]``, in C order. A lookup therefore reads ``n_classes`` contiguous numbers,
-    and a sum over the child's values adds long contiguous rows.
+    and a sum over the values of the child adds long contiguous rows.
     """
 
     child: IntArray  # (n_tables,) feature of each CPT
@@ -43,11 +43,11 @@ class TableLayout:
 
     @cached_property
     def offset(self) -> IntArray:
-        """Start of each CPT, and end of the last one. Shape: (n_tables + 1,).
+        """Start of each CPT, and end of the last CPT, an array of shape (n_tables + 1,).
 
-        Raises TableMemoryError if 64-bit integers cannot number all cells.
+        Raises TableMemoryError if the number of cells exceeds the range of 64-bit integers.
         """
-        # With two parents there are fewer than 2**62, and the check would cost a third more.
+        # With two parents, there are fewer than 2**62 cells, and the check would increase the time by a third.
         if self.parents.shape[1] > 2 and self.sizes().sum() > _MOST_CELLS:
             self.check_memory(None)
         widths = np.where(self.parents >= 0, self.n_states[self.parents], 1)
@@ -56,19 +56,19 @@ class TableLayout:
         return offset
 
     def sizes(self) -> FloatArray:
-        """Return the size of each CPT (n_tables,) as a float, which cannot overflow; exact up to 2**53."""
+        """Return the sizes (n_tables,) of the CPTs as floats, which cannot overflow and are exact up to 2**53."""
         widths = np.where(self.parents >= 0, self.n_states[self.parents], 1).prod(axis=1, dtype=np.float64)
         sizes: FloatArray = self.n_states[self.child] * widths * self.n_classes
         return sizes
 
     @classmethod
     def of_parents(cls, parents: IntArray, n_states: IntArray, n_classes: int) -> TableLayout:
-        """Create the layout with one CPT per feature, from the parents (n_features, width), -1 for none."""
+        """Create the layout with one CPT per feature, from the parents (n_features, width) with -1 for none."""
         return cls(np.arange(parents.shape[0]), parents, n_states, n_classes)
 
     @classmethod
     def of_features(cls, n_states: IntArray, n_classes: int) -> TableLayout:
-        """Create the layout with one CPT per feature given the class only."""
+        """Create the layout with one CPT per feature, given only the class."""
         return cls.of_parents(np.full((len(n_states), 2), -1, np.intp), n_states, n_classes)
 
     @property
@@ -78,7 +78,7 @@ class TableLayout:
 
     @property
     def n_cells(self) -> int:
-        """Length of the flat vector, with the class prior."""
+        """Length of the flat vector, including the class prior."""
         return int(self.offset[-1])
 
     def shape(self, table: int) -> tuple[int, ...]:
@@ -100,7 +100,7 @@ class TableLayout:
         return np.concatenate([cells[: self.n_classes], *pieces])
 
     def add_cells(self, cells: AnyArray, tables: IntArray, selected: AnyArray) -> None:
-        """Add ``selected`` to the class prior and the selected CPTs in place: the transpose of :meth:`select_cells`.
+        """Add ``selected`` to the class prior and the selected CPTs in place (the transpose of :meth:`select_cells`).
 
         Shapes: cells: (n_cells,); tables: (n_selected,); selected: (n_selected_cells,).
         """
@@ -119,7 +119,7 @@ class TableLayout:
         return np.append(self.n_classes, self.n_states[self.child]), np.append(0, self.offset)
 
     def distributions(self) -> IntArray:
-        """Return the index of the distribution of each cell; 0 is the class prior.
+        """Return the index of the distribution to which each cell belongs. Index 0 is the class prior.
 
         The probabilities of the cells with the same index sum to one.
         """
@@ -141,7 +141,7 @@ class TableLayout:
         return out
 
     def count(self, codes: Codes, y: IntArray, weights: AnyArray, device: str = "cpu") -> AnyArray:
-        """Count the weight of each cell. A row is not counted in families in which it has a missing value.
+        """Sum the weights of the rows in each cell. A row is not counted in families in which it has a missing value.
 
         The result has the dtype of the weights, is exact for integers, and does not depend on the device.
 
@@ -187,7 +187,7 @@ class TableLayout:
             )
 
     def arrays(self) -> scores.Families:
-        """Return the arrays of the layout that kernels take."""
+        """Return the layout as arrays for kernels."""
         return scores.Families(self.child, self.parents, self.n_states, self.offset)
 
 

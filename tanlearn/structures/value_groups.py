@@ -1,4 +1,4 @@
-"""Groups of values, from coarse to fine, and scores of ordered values. Sums of terms use both."""
+"""Groups of values, from coarse to fine, and scores of ordered values, for CPTs that are sums of terms."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tanlearn._typing import FloatArray, IntArray
 
 __all__ = ["group_scores", "group_values", "nested_groups", "normal_scores", "with_own_group"]
 
-#: Minimum distance of ranks from 0 and 1, with which the score of a rare extreme value is at most 3.1.
+#: Minimum distance of ranks from 0 and 1. The score of a rare extreme value is then at most 3.1.
 _MARGIN = 1e-3
 _NOTHING = 1e-300
 
 
 def group_values(weights: FloatArray, n_groups: int, *, is_ordered: bool) -> IntArray:
-    """Return the group of each value, shape (n_values,). Groups are numbered from 0, and none is empty.
+    """Return the group (n_values,) of each value. Groups are numbered from 0 and are not empty.
 
     Ordered values are divided into at most ``n_groups`` groups of adjacent values of about equal weight. The groups for
-    ``n_groups`` are unions of the groups for ``2 * n_groups``. Of unordered values, each of the ``n_groups - 1`` most
-    frequent is a separate group, and the last group contains all others. Among equally frequent values, the lower code
-    comes first.
+    ``n_groups`` are unions of the groups for ``2 * n_groups``. If values are unordered, each of the ``n_groups - 1``
+    most frequent values is a separate group, and the last group contains all other values. Among equally frequent
+    values, the lower code comes first.
 
     Shapes: weights: (n_values,), the total weight of the rows that have each value.
     """
@@ -51,9 +51,9 @@ def nested_groups(weights: FloatArray, sizes: Sequence[int], *, is_ordered: bool
 
 
 def with_own_group(divisions: Sequence[IntArray], n_values: int) -> list[IntArray]:
-    """Append one more value to divisions of ``n_values`` values, as a separate group in each division.
+    """Add a value to divisions of ``n_values`` values, as a separate group in each division.
 
-    Without divisions, the other values form one group.
+    If there are no divisions, the other values form one group.
 
     Shapes: each division: (n_values,); each result: (n_values + 1,).
     """
@@ -62,10 +62,10 @@ def with_own_group(divisions: Sequence[IntArray], n_values: int) -> list[IntArra
 
 
 def normal_scores(weights: FloatArray) -> FloatArray:
-    """Return the normal scores of ordered values: normal quantiles of their middle ranks, standardized.
+    """Return the normal scores of ordered values, which are standardized normal quantiles of their middle ranks.
 
-    Their mean is 0 and their variance is 1. They depend on the order of the values only, so monotone transformations of
-    a column do not change them.
+    The scores have mean 0 and variance 1. They depend only on the order of the values, so they do not change if a
+    column is transformed monotonically.
 
     Shapes: weights, result: (n_values,).
     """
@@ -75,14 +75,14 @@ def normal_scores(weights: FloatArray) -> FloatArray:
 
 
 def group_scores(weights: FloatArray, groups: IntArray) -> FloatArray:
-    """Return the mean normal score of each group of ordered values, standardized over groups. Shape: (n_groups,)."""
+    """Return the mean normal scores (n_groups,) of groups of ordered values, standardized over the groups."""
     of_group = np.bincount(groups, weights).astype(np.float64)
     means = np.bincount(groups, weights * normal_scores(weights)) / np.maximum(of_group, _NOTHING)
     return _standardized(means, of_group)
 
 
 def _middle_ranks(weights: FloatArray) -> FloatArray:
-    """Return the fraction of the weight before each value, plus half of the value's own weight."""
+    """Return, for each value, the fraction of the weight before it plus half of its own weight."""
     total = weights.sum()
     if total <= 0:
         return (np.arange(len(weights)) + 0.5) / len(weights)
@@ -91,7 +91,7 @@ def _middle_ranks(weights: FloatArray) -> FloatArray:
 
 
 def _standardized(scores: FloatArray, weights: FloatArray) -> FloatArray:
-    """Shift and scale scores to mean 0 and variance 1 under the weights; constant scores become 0."""
+    """Shift and scale scores to weighted mean 0 and variance 1. Constant scores become 0."""
     total = max(float(weights.sum()), _NOTHING)
     centered = scores - (weights * scores).sum() / total
     deviation = float(np.sqrt((weights * centered**2).sum() / total))
