@@ -1,7 +1,7 @@
 """Parameter learners, one per module.
 
-A learner gets a structure, encoded rows and a random generator, and returns CPTs. The common interface is
-:class:`~tanlearn.parameters.parameter_learner.ParameterLearner`.
+The input of a learner consists of a structure, encoded rows and a random generator. It returns CPTs. The common
+interface is :class:`~tanlearn.parameters.parameter_learner.ParameterLearner`.
 """
 
 from typing import TYPE_CHECKING

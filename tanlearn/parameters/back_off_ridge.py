@@ -1,4 +1,4 @@
-"""CPTs as sums of terms with zero, one and more parents, with a ridge penalty on the higher-order terms."""
+"""CPTs as sums of terms with zero, one or more parents, and a ridge penalty on the higher-order terms."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs
 
 __all__ = ["BackOffRidge"]
 
-#: Default candidates, selected on held-out rows. With KDB-2 on the published splits of letter, usps and satimage, the
-#: lowest test errors were 7.6, 3.2 and 8.3 % with the margin loss, at ridges of 0.003, 0.003 and 0.03 (20 to 60
-#: iterations), and 8.1, 4.0 and 11.3 % with conditional likelihood, at 0.3, 0.003 and any ridge.
+#: Default candidates, from which one is selected on held-out rows. With KDB-2 on the published splits of letter, usps
+#: and satimage, the lowest test errors were 7.6, 3.2 and 8.3 % with the margin loss, for ridges of 0.003, 0.003 and
+#: 0.03 (20 to 60 iterations), and 8.1, 4.0 and 11.3 % with conditional likelihood, for ridges of 0.3, 0.003 and any
+#: value.
 RIDGES = (0.003, 0.03, 0.3)
 LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin())
-#: Factor of the penalty per additional parent: such a term has about that many times more parameters, each with fewer
-#: rows.
+#: Factor for the penalty per additional parent. A term with an additional parent has about ten times as many
+#: parameters, each with fewer rows.
 DEEPER = 10.0
-#: Absolute values up to this one are rounding errors of terms that are 0 at the start.
+#: Largest absolute value that counts as a rounding error of a term that is 0 at the start.
 SMALL = 1e-9
 
 
 class BackOffRidge(BatchLearner):
-    """CPTs trained by gradient, which back off to fewer parents by a ridge penalty.
+    """CPTs trained by gradient that back off to fewer parents because of a ridge penalty.
 
     The log parameters of a CPT are a normalized sum of terms, one for each subset of its parents. With two parents,
-    ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. L-BFGS minimizes the sum of the rows'
-    losses plus ``ridge / 2 * (|w_1|^2 + 10 |w_2|^2 + 100 |w_3|^2 ...)``, where w_k are the terms with k parents. w(x,
+    ``rho(x | y, p, q) = w(x, y) + w(x, p, y) + w(x, q, y) + w(x, p, q, y)``. L-BFGS minimizes the sum of the losses of
+    all rows plus ``ridge / 2 * (|w_1|^2 + 10 |w_2|^2 + 100 |w_3|^2 ...)``, where w_k are the terms with k parents. w(x,
     y) and the class prior have no penalty. For a rare combination of parent values, the estimate is therefore close to
     the sum of the simpler terms. CPTs with independent entries would overfit more with each additional parent. The
     search starts at naive Bayes. The method is not from a paper.
@@ -114,7 +115,7 @@ class BackOffRidge(BatchLearner):
         self.ridge = ridge
 
     def start(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
-        """Return naive Bayes as CPTs of the structure, the start of the search.
+        """Return the start of the search: naive Bayes as CPTs of the structure.
 
         Parameters
         ----------
@@ -145,7 +146,7 @@ class BackOffRidge(BatchLearner):
         return [clone(self).set_params(loss=loss, ridge=ridge) for loss in losses for ridge in ridges]
 
     def _take(self, rival: Any) -> None:
-        """Copy loss and ridge of the selected candidate."""
+        """Copy the loss and the ridge of the selected candidate."""
         self.loss_, self.ridge_ = rival.loss, rival.ridge
 
     def _loss(self) -> Loss:
@@ -156,10 +157,10 @@ class BackOffRidge(BatchLearner):
         return chosen
 
     def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
-        """Return a function that minimizes an objective of the CPT entries plus the ridge penalty, over the terms.
+        """Return a function that minimizes, over the terms, an objective of the CPT entries plus the ridge penalty.
 
-        Terms of parent values that are in no row of ``data`` have no gradient besides their penalty. Where they start
-        at 0, they remain there and are left out of the search (three of four parameters on segment).
+        Terms for parent values that do not occur in ``data`` have no gradient except that of their penalty. If they are
+        0 at the start, they stay 0 and are left out of the search. On segment, these are three out of four parameters.
         """
         terms = CPTTerms(layout)
         ridge = getattr(self, "ridge_", RIDGES[1]) if self.ridge is None else self.ridge
@@ -201,7 +202,7 @@ class BackOffRidge(BatchLearner):
 
 
 def _in_rows(layout: TableLayout, data: EncodedData) -> FloatArray:
-    """Return 1 for the CPT entries (n_cells,) whose parent values are in a complete row with a weight, otherwise 0."""
+    """Return 1 for CPT entries (n_cells,) whose parent values occur in a complete row with a weight, otherwise 0."""
     counts = layout.count(data.codes, data.y, data.weights)
     flags = np.ones(layout.n_cells)
     for t in range(layout.n_tables):
@@ -212,7 +213,7 @@ def _in_rows(layout: TableLayout, data: EncodedData) -> FloatArray:
 
 
 def _spread(plain: Tables, layout: TableLayout) -> Tables:
-    """Return CPTs with these parents, whose values equal ``plain``, the CPTs without parents."""
+    """Return CPTs in the given layout that are equal to ``plain``, CPTs without parents, for all parent values."""
     terms = CPTTerms(layout)
     parameters = np.zeros(len(terms.n_parents))
     parameters[terms.n_parents == 0] = plain.cells

@@ -1,4 +1,4 @@
-"""Batch learners, which minimize the loss of all rows by conjugate gradients or L-BFGS."""
+"""Batch learners, which minimize the loss over all rows by conjugate gradients or L-BFGS."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from tanlearn.training.optimizers import OptimizeOutcome, minimize_cg, minimize_
 
 __all__ = ["LBFGS", "BatchLearner", "ConjugateGradient"]
 
-#: Maximum number of iterations when the number is selected on held-out rows.
+#: Maximum number of iterations if the number is selected on held-out rows.
 MOST_ITERATIONS = 100
 
 
 class BatchLearner(BaseEstimator):
-    """Base class of learners that minimize the loss of all rows, starting at maximum likelihood.
+    """Base class of learners that minimize the loss over all rows, starting from maximum likelihood.
 
-    Start and search are separate methods, so that cross-tuning can score each iterate, including the start.
+    Start and search are separate methods, so that cross-tuning can score the CPTs after each iteration, including the
+    start.
 
     A row of weight 2 counts twice, as in :class:`MaximumLikelihood`. The sum of the weights determines the smoothing of
     the start and the length of the first step. Weights with a mean below 1 are scaled to mean 1.
@@ -120,17 +121,17 @@ class BatchLearner(BaseEstimator):
         structure : Structure
             The augmenting parents.
         layout : TableLayout
-            Layout of its CPTs.
+            Layout of the CPTs of the structure.
         counts : ndarray of shape (n_cells,)
-            Weighted counts of all CPT entries, for the start.
+            Weighted counts of all CPT entries, from which the start is computed.
         rows : object
-            Attributes: ``n_samples``, the number of rows with non-zero weight; ``sample``, some of these rows, for
-            selection and calibration; and ``objective(layout, loss)``, the mean loss of all rows.
+            Object with ``n_samples``, the number of rows of nonzero weight; ``sample``, some of these rows, for
+            selection and calibration; and ``objective(layout, loss)``, which returns the mean loss of all rows.
 
         Returns
         -------
         Tables
-            Equal to the result of :meth:`fit` up to rounding, if no setting is selected on held-out rows.
+            CPTs that are equal to the result of :meth:`fit` up to rounding, if no setting is selected on held-out rows.
 
         Raises
         ------
@@ -149,7 +150,7 @@ class BatchLearner(BaseEstimator):
         return self._frequencies().from_counts(layout, counts)
 
     def _frequencies(self) -> MaximumLikelihood:
-        """Return the learner of the start."""
+        """Return the learner of the CPTs at the start."""
         if self.epsilon is None:
             return MaximumLikelihood(alpha=self.alpha)
         return MaximumLikelihood(alpha=0, epsilon=self.epsilon)
@@ -162,9 +163,9 @@ class BatchLearner(BaseEstimator):
         """Copy the settings of the selected candidate."""
 
     def _choose_on_held_out_rows(self, structure: Structure, rows: Callable[[], EncodedData]) -> int | None:
-        """Select open settings and the number of iterations on held-out rows, and calibrate on these rows.
+        """Select unset settings and the number of iterations on held-out rows, and calibrate on these rows.
 
-        Returns the number of iterations, or None if it must be selected but there are too few rows to hold out.
+        Returns the number of iterations, or None if it must be selected but there are too few rows for held-out rows.
         """
         self.calibration_, n_iter, rivals = Calibration(), self.max_iter, self._rivals()
         self._take(rivals[0])
@@ -205,12 +206,12 @@ class BatchLearner(BaseEstimator):
         *,
         n_iter: int | None = None,
     ) -> Tables:
-        """Minimize the loss, beginning with given CPTs, and return the final CPTs.
+        """Minimize the loss, starting from given CPTs, and return the final CPTs.
 
         Parameters
         ----------
         tables : Tables
-            CPTs to start from, without zero probabilities.
+            Initial CPTs, without zero probabilities.
         data : EncodedData
             Training rows; missing values are marginalized.
         callback : callable, optional
@@ -252,8 +253,9 @@ class BatchLearner(BaseEstimator):
         objective = objective_of(loss)
 
         def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:
-            # The sum, because SciPy's first step is at most one gradient long. The gradient of the mean is n times
-            # shorter: with it the line searches took 415 evaluations instead of 86 (CG-MM of naive Bayes on usps).
+            # The sum is minimized, because the length of SciPy's first step is at most the length of the gradient. The
+            # gradient of the mean is n times shorter, and line searches then took 415 evaluations instead of 86 (CG-MM
+            # with naive Bayes on usps).
             value, gradient = objective(rho)
             return total * value, total * gradient
 
@@ -276,15 +278,15 @@ class BatchLearner(BaseEstimator):
 
 
 class ConjugateGradient(BatchLearner):
-    """Polak-Ribiere conjugate gradient with line search (maximum margin, section 3 and appendix).
+    """Polak-Ribiere conjugate gradients with line search (maximum margin, section 3 and appendix).
 
-    The search starts at the maximum-likelihood CPTs and keeps every distribution normalized. It is CG-MM with
-    ``loss=Margin()``, and CG-CL with ``loss=ConditionalNLL()``.
+    The search starts from the maximum-likelihood CPTs and keeps every distribution normalized. With ``loss=Margin()``,
+    the method is CG-MM, and with ``loss=ConditionalNLL()``, it is CG-CL.
 
     The same rows give the same CPTs, bit for bit, on the same machine. With more than 10,000 CPT entries, the number of
     BLAS threads must also be the same, because SciPy computes its steps with BLAS. Other processors may round
-    differently, and iterations amplify the difference. After dozens of iterations, CPTs may differ, but have a similar
-    loss.
+    differently, and iterations amplify rounding differences. After dozens of iterations, CPTs may differ, but have
+    similar losses.
 
     Parameters
     ----------
@@ -333,9 +335,9 @@ class ConjugateGradient(BatchLearner):
 
 
 class LBFGS(BatchLearner):
-    """L-BFGS, a limited-memory quasi-Newton method, with the objective and start of :class:`ConjugateGradient`.
+    """L-BFGS, a limited-memory quasi-Newton method, with the same objective and start as :class:`ConjugateGradient`.
 
-    The notes on reproducibility of :class:`ConjugateGradient` apply here too.
+    The notes on reproducibility in :class:`ConjugateGradient` also apply to this class.
 
     Parameters
     ----------

@@ -1,11 +1,12 @@
-"""Branch and bound for maximum-margin CPTs of few bits, after Tschiatschek, Paul and Pernkopf (ECML PKDD 2014).
+"""Branch and bound for maximum-margin CPTs with few bits, after Tschiatschek, Paul and Pernkopf (ECML PKDD 2014).
 
-Parameters are integer numbers of steps. A node of the search is a box of parameter vectors. A relaxation gives a lower
-bound of the objective in the box. Its solution, rounded and improved one parameter at a time, gives a feasible value.
-If a box may contain a better solution, it is split at the parameter that is furthest from an integer.
+Parameters are integer numbers of steps. A node of the search is a box of parameter vectors. A relaxation yields a lower
+bound for the objective in the box. If its solution is rounded and improved one parameter at a time, it yields a
+feasible value. If a box may contain a better solution, it is split at the parameter that is furthest from an integer.
 
-Unlike the paper, the search does not require sub-normalization. Adding a constant to all entries of a CPT, or to those
-of one value in all classes, changes no margin, so sub-normalization would only narrow the range of the format.
+Unlike the paper, the search does not require sub-normalization. Margins do not change if a constant is added to all
+entries of a CPT, or to the entries of one value in all classes, so sub-normalization would only narrow the range of the
+format.
 """
 
 from __future__ import annotations
@@ -37,39 +38,40 @@ __all__ = ["IntegerBranchAndBound"]
 
 
 class IntegerBranchAndBound(BaseEstimator):
-    """Maximum-margin CPTs of few bits by branch and bound, with a limit on the distance from the optimum.
+    """Maximum-margin CPTs with few bits by branch and bound, with a bound for the distance from the optimum.
 
     The learner minimizes the mean hinge loss ``max(0, margin - (s_y - max s_k))``, over classes k other than y and with
     scores in steps, over all CPTs of the format. Small problems are solved to optimality. For large problems, the best
-    CPTs found are returned, with a lower bound of the objective.
+    CPTs found are returned, with a lower bound for the objective.
 
     Parameters
     ----------
     bits : tuple of (int, int), default=(2, 0)
         Integer and fraction bits per parameter, as in :class:`~tanlearn.FixedPoint`. The optimum depends only on their
-        sum. The split sets the size of a step in nats, which affects ``start`` and the probabilities.
+        sum. The split determines the size of a step in nats, which affects ``start`` and the probabilities.
     margin : int, default=4
         Desired margin in steps of the format, at least 1. Margins of such CPTs are integer numbers of steps, so
-        fractional margins would have no advantage. Tune this parameter: more bits and more features need a larger
-        margin.
+        fractional margins would have no advantage. Tune this parameter, because more bits and more features require a
+        larger margin.
     max_nodes : int, optional, default=100
-        Maximum number of boxes (ranges of all parameters) to evaluate, at least 1, or None for no limit. Without
+        Maximum number of boxes (ranges of all parameters) that are evaluated, at least 1, or None for no limit. Without
         ``time_limit``, the result is deterministic.
     time_limit : float, optional
         Number of seconds after which the search ends, above 0. The current step is completed first. With a time limit,
         the result depends on the machine.
     start : ParameterLearner, optional
-        Learner of the CPTs at the start of the search, such as ``StochasticGradient(bits=(2, 0))``. The default is
-        ``MaximumLikelihood()``. Its CPTs are rounded to the format. Entries that no row uses keep these values.
+        Learner for the CPTs at the start of the search, such as ``StochasticGradient(bits=(2, 0))``. The default is
+        ``MaximumLikelihood()``. Its CPTs are rounded to the format. CPT entries that no row uses keep their initial
+        values.
     verbose : int, default=0
-        1 prints one line per improvement and at the end of the search, and 2 prints one line per node.
+        If 1, one line is printed per improvement and at the end of the search; if 2, one line per node.
 
     Attributes
     ----------
     objective_ : float
         Weighted mean hinge loss per row, in steps.
     bound_ : float
-        Lower bound of the objective over all CPTs of this format.
+        Lower bound for the objective over all CPTs of this format.
     gap_ : float
         ``(objective_ - bound_) / objective_``, from 0 (optimal) to 1.
     n_nodes_ : int
@@ -77,10 +79,10 @@ class IntegerBranchAndBound(BaseEstimator):
     n_iter_ : int
         Same as ``n_nodes_``.
     converged_ : bool
-        Whether the CPTs are proven to be optimal.
+        Whether the CPTs have been proven to be optimal.
     history_ : list of Iteration
-        The best CPTs after 0, 1, ... nodes, with their objective as ``loss``; a search by HiGHS is one entry.
-        ``n_evaluations`` counts nodes.
+        One entry for the best CPTs after 0, 1, ... nodes, with their objective as ``loss``. A search by HiGHS is one
+        entry. ``n_evaluations`` is the number of nodes.
 
     Warns
     -----
@@ -89,17 +91,17 @@ class IntegerBranchAndBound(BaseEstimator):
 
     Notes
     -----
-    Each box is relaxed by L-BFGS-B on a smoothed hinge loss. The relaxation gives multipliers of the rows' margins. The
-    multipliers give a lower bound, which is valid even if they are not optimal (see
-    :mod:`tanlearn.parameters.integer_margin` for the proof). If a change of a parameter costs more than the
-    difference between objective and bound, its range is reduced (reduced costs).
+    Each box is relaxed by L-BFGS-B on a smoothed hinge loss. The relaxation yields multipliers for the margins of the
+    rows. The multipliers yield a lower bound, which is valid even if they are not optimal (see
+    :mod:`tanlearn.parameters.integer_margin` for the proof). If a change of a parameter costs more than the difference
+    between objective and bound, the range of the parameter is reduced (reduced costs).
 
     The problem is also an integer linear program, with ``2 (n_features + 1) (n_classes - 1)`` non-zeros per distinct
-    row. Up to 20,000 non-zeros, such as 160 rows with 8 features and 3 classes, SciPy's HiGHS solves it after the first
-    box, mostly in less than a second. Larger problems are rarely solved to optimality. The benchmark in
-    benchmarks/paper/resource_efficient reports errors and ``gap_`` after some seconds, for naive Bayes and trees on
-    letter, usps and satimage, and compares them with few-bit gradient training. The authors of the paper report that
-    the run time of their search did not allow tuning.
+    row. With up to 20,000 non-zeros, as for 160 rows with 8 features and 3 classes, SciPy's HiGHS solves the program
+    after the first box, usually in less than a second. Larger problems are rarely solved to optimality. The benchmark
+    in benchmarks/paper/resource_efficient reports errors and ``gap_`` after a few seconds, for naive Bayes and trees on
+    letter, usps and satimage, and compares the errors with few-bit gradient training. The authors of the paper report
+    that the run time of their search did not allow tuning.
 
     References
     ----------
@@ -165,7 +167,7 @@ class IntegerBranchAndBound(BaseEstimator):
         data : EncodedData
             Complete rows of at least two classes.
         rng : numpy.random.Generator
-            Random generator for ``start``; the search is deterministic.
+            Random generator for ``start``. The search itself is deterministic.
 
         Returns
         -------
@@ -217,7 +219,7 @@ class IntegerBranchAndBound(BaseEstimator):
         return IntegerTables(layout, search.best, fixed_point)
 
     def _go_on(self, search: _Search, share: float, deadline: float, stopwatch: Stopwatch) -> None:
-        """Evaluate boxes until the optimum is proven or a limit is reached; HiGHS evaluates boxes of small problems."""
+        """Evaluate boxes, for small problems with HiGHS, until the optimum is proven or a limit is reached."""
 
         def is_late() -> bool:
             return time.monotonic() > deadline
@@ -250,8 +252,8 @@ class IntegerBranchAndBound(BaseEstimator):
 class _Search:
     """State of the search between two boxes.
 
-    Bounds are multiples of a unit, so many boxes have the same bound. Among these boxes, the latest is evaluated first,
-    so that the search also reaches single points.
+    Bounds are multiples of a unit, so many boxes have the same bound. Of these boxes, the most recent box is evaluated
+    first, so that the search also reaches single points.
     """
 
     def __init__(self, problem: IntegerMargin, start: IntArray) -> None:
@@ -267,11 +269,11 @@ class _Search:
 
     @property
     def bound(self) -> float:
-        """Lower bound of the objective over all open boxes."""
+        """Lower bound for the objective over all open boxes."""
         return self._heap[0][0] if self._heap else self.value
 
     def state(self, share: float) -> tuple[float, float, float]:
-        """Return the objective, its bound and ``gap_``; ``share`` converts sums to means per row."""
+        """Return the objective, its bound and ``gap_``. The factor ``share`` converts sums to means per row."""
         bound = self.value if self.is_over else self.bound
         gap = 0.0 if bound == self.value else 1 - bound / self.value
         return self.value * share, bound * share, gap
@@ -282,8 +284,8 @@ class _Search:
         return not self._heap or self._is_closed(self._heap[0][0])
 
     def _is_closed(self, bound: float) -> bool:
-        """Return whether a bound excludes any solution better than the best so far."""
-        # An improvement is at least one unit, or more than HiGHS's tolerance.
+        """Return whether a bound excludes all solutions that are better than the best solution so far."""
+        # Any improvement is at least one unit, or more than the tolerance of HiGHS.
         least = 0.999999 * self._problem.unit or 1e-6 * self.value
         return bound > self.value - least or self.value == 0
 
@@ -294,7 +296,7 @@ class _Search:
         found = self._problem.relax(lower, upper, point, sharpness=sharpness, is_late=is_late)
         self._improve(found.magnitudes, is_late)
         bound = max(bound, self._problem.next_value(found.value))
-        heapq.heappop(self._heap)  # only now: the bound of an interrupted search must include this box
+        heapq.heappop(self._heap)  # not earlier, because the bound of an interrupted search must include this box
         self.n_nodes += 1
         if self._is_closed(bound):
             return
@@ -324,7 +326,7 @@ class _Search:
         self._heap = [(max(bound, self.bound), 0, lower, upper, self.best.astype(np.float64))]
 
     def _improve(self, point: FloatArray, is_late: Callable[[], bool]) -> None:
-        """Round a point and improve it one parameter at a time; before the first node, improve the start as well."""
+        """Round a point, and improve it one parameter at a time. Before the first node, also improve the start."""
         for magnitudes in [np.rint(point).astype(np.int64), *([] if self.n_nodes else [self.best])]:
             self._take(self._problem.descend(magnitudes, *self._all, is_late=is_late))
 
@@ -335,7 +337,7 @@ class _Search:
             self.best, self.value = magnitudes, value
 
     def _tighten(self, found: Bound, lower: IntArray, upper: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the box without parameter values that cannot improve on the best so far (reduced costs)."""
+        """Return the box without parameter values that cannot improve on the best solution so far (reduced costs)."""
         room, slope = self.value - found.value, np.abs(found.gradient)
         with np.errstate(divide="ignore"):
             reach = np.floor(np.minimum(room / slope + 1e-6, upper - lower)).astype(np.int64)

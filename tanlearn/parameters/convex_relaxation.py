@@ -7,8 +7,8 @@ If the log-probabilities w may sum to less than one, the margins are linear in w
                 sum_i exp(w_i|h) <= 1                              for all distributions
                 gamma >= 0,  eps_m >= 0
 
-where phi(c, x) indicates the CPT entries whose sum is the log joint of class c. Renormalization then moves the missing
-mass of the distributions from children to parents, without changing the posteriors.
+where phi(c, x) marks the CPT entries whose sum is the log joint of class c. Renormalization then moves the missing mass
+of the distributions from children to parents, without changing the posteriors.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ __all__ = ["ConvexRelaxation", "distinct_rows", "margin_rows", "renormalize"]
 
 
 class ConvexRelaxation(BaseEstimator):
-    """The convex relaxation of maximum-margin learning, solved by CVXPY (``pip install "tanlearn[convex]"``).
+    """Convex relaxation of maximum-margin learning, solved by CVXPY (``pip install "tanlearn[convex]"``).
 
-    Use it for small data only. The program has ``n_classes - 1`` inequalities with ``2 (n_features + 1)`` non-zeros per
-    distinct row, and one exponential cone per CPT entry. 400 rows with 10 features and 10 classes take 1 s, 200 rows
-    with 64 features take 10 s, and the paper reports 54 hours for MNIST. ``ConjugateGradient(loss=Margin())`` reaches
-    similar accuracy on data of any size.
+    Use this learner only for small data sets. The program has ``n_classes - 1`` inequalities with ``2 (n_features +
+    1)`` non-zeros per distinct row, and one exponential cone per CPT entry. Solving it takes 1 s for 400 rows with 10
+    features and 10 classes, and 10 s for 200 rows with 64 features. The paper reports 54 hours for MNIST.
+    ``ConjugateGradient(loss=Margin())`` has a similar accuracy on data sets of any size.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class ConvexRelaxation(BaseEstimator):
         Cost per nat by which a row of weight 1 falls short of the margin, above 0. This is B in the paper, which uses 1
         and 2^-8.
     epsilon : float or None, default=1e-5
-        Lower bound of a probability before renormalization, below 1 / k, where k is the largest number of values of a
-        feature or of the class. None gives eq. 9 of the paper; see the notes.
+        Lower bound for a probability before renormalization, below 1 / k, where k is the largest number of values of a
+        feature or the class. None corresponds to eq. 9 of the paper (see the notes).
     solver : str, optional
         Name of an installed CVXPY solver for exponential cones. The default is CVXPY's choice, Clarabel.
 
@@ -57,10 +57,10 @@ class ConvexRelaxation(BaseEstimator):
     margin_ : float
         The margin gamma, in nats.
     n_iter_ : int or None
-        Number of iterations as counted by the solver, or None if it reports no count. Solvers report no intermediate
-        values, so there is no ``history_``.
+        Number of iterations that the solver reports, or None if it does not report this number. Solvers do not report
+        intermediate values, so there is no ``history_``.
     converged_ : bool
-        Whether the solver reports the optimum as accurate; otherwise a warning is issued.
+        Whether the solver reports the optimum as accurate. Otherwise, a warning is issued.
 
     Notes
     -----
@@ -103,7 +103,7 @@ class ConvexRelaxation(BaseEstimator):
         Parameters
         ----------
         structure : Structure
-            The augmenting parents. If a feature has two of them, one must be the parent of the other.
+            The augmenting parents. If a feature has two augmenting parents, one must be the parent of the other.
         data : EncodedData
             Complete rows.
         rng : numpy.random.Generator
@@ -120,7 +120,7 @@ class ConvexRelaxation(BaseEstimator):
         ValueError
             If a value is missing, the CPTs of this structure cannot be renormalized, or ``epsilon`` is too large.
         RuntimeError
-            If the solver finds no optimum.
+            If the solver does not find the optimum.
 
         Warns
         -----
@@ -129,7 +129,7 @@ class ConvexRelaxation(BaseEstimator):
         """
         self._validate_params()
         data.require_complete("The convex relaxation")
-        _hosts(structure)  # raises before the solver runs if the structure cannot be renormalized
+        _hosts(structure)  # raises ValueError early if CPTs cannot be renormalized
         layout = TableLayout.of_parents(structure.parents, data.n_states, data.n_classes)
         layout.check_memory(data.n_samples, data.label)
         largest = int(layout.groups()[0].max())
@@ -145,7 +145,7 @@ class ConvexRelaxation(BaseEstimator):
         from scipy.sparse import csr_array
 
         cvxpy = _cvxpy()
-        # Equal rows have equal slack, so one variable each suffices.
+        # Equal rows have equal slack, so one variable per distinct row is sufficient.
         distinct, weight = distinct_rows(data)
         n_samples = distinct.n_samples
         delta, sample = margin_rows(layout, distinct)
@@ -153,7 +153,8 @@ class ConvexRelaxation(BaseEstimator):
         sums = csr_array((np.ones(layout.n_cells), (layout.distributions(), np.arange(layout.n_cells))))
 
         w, gamma, eps = cvxpy.Variable(layout.n_cells), cvxpy.Variable(), cvxpy.Variable(n_samples, nonneg=True)
-        # In units of the total slack cost: Clarabel failed or was inaccurate in 1 of 18 trials, and in 9 without.
+        # The unit is the total slack cost. With this unit, Clarabel failed or was inaccurate in 1 of 18 trials, without
+        # it in 9.
         unit = self.slack * weight.sum()
         value = cvxpy.power(gamma, -2) / (2 * unit) + (weight / weight.sum()) @ eps
         constraints = [delta @ w + slack_of @ eps >= gamma, sums @ cvxpy.exp(w) <= 1]
@@ -176,7 +177,7 @@ class ConvexRelaxation(BaseEstimator):
 
 
 def renormalize(structure: Structure, tables: Tables) -> Tables:
-    """Return CPTs with the same posteriors whose distributions sum to one.
+    """Return CPTs with the same posteriors, but whose distributions sum to one.
 
     Children are processed before parents. The CPT of a feature is divided by its sum over the values of the feature.
     The CPT of a parent that depends on all other parents, or the class prior, is multiplied by this sum. Raises
@@ -220,7 +221,7 @@ def _given(structure: Structure, feature: int) -> list[int]:
 
 
 def _hosts(structure: Structure) -> list[int]:
-    """Return for each feature the parent whose CPT depends on all its other parents, or -1 without parents."""
+    """Return, for each feature, the parent whose CPT depends on all its other parents, or -1 without parents."""
     if not structure.is_acyclic:
         raise ValueError(
             "CPTs of a structure with a cycle cannot be renormalized. Remove an edge of the cycle, or learn with "
@@ -251,8 +252,8 @@ def distinct_rows(data: EncodedData) -> tuple[EncodedData, FloatArray]:
 def margin_rows(layout: TableLayout, data: EncodedData) -> tuple[Any, IntArray]:
     """Return the coefficients of the margins of each true class over each other class, and the row of each margin.
 
-    ``margins`` is sparse, (n_samples * (n_classes - 1), n_cells), classes fastest. ``sample`` is (n_samples *
-    (n_classes - 1),).
+    ``margins`` is a sparse matrix (n_samples * (n_classes - 1), n_cells), in which classes vary fastest. ``sample`` has
+    shape (n_samples * (n_classes - 1),).
     """
     n_classes = layout.n_classes
     phi = _indicators(layout, data.codes)
@@ -266,7 +267,7 @@ def _indicators(layout: TableLayout, codes: Codes) -> Any:
     from scipy.sparse import csr_array
 
     n_samples, n_classes = codes.shape[1], layout.n_classes
-    cells = np.zeros((1 + layout.n_tables, n_samples), np.intp)  # cells of class 0; the prior first
+    cells = np.zeros((1 + layout.n_tables, n_samples), np.intp)  # cells of class 0, with the prior first
     for table, rows in enumerate(cells[1:]):
         family = layout.child[table], layout.parents[table], layout.n_states
         family_rows(codes, 0, *family, missing_code(codes.dtype), rows)

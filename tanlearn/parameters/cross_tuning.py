@@ -1,4 +1,4 @@
-"""Cross-tuning: selection of loss settings and number of iterations by held-out accuracy.
+"""Cross-tuning: selection of loss settings and the number of iterations by held-out accuracy.
 
 Maximum margin 2012 regularizes by early stopping (section 5). The number of iterations, lambda and kappa with the best
 classification rate on the held-out rows of the folds are selected, after Greiner, Su, Shen and Zhou (Structural
@@ -34,7 +34,7 @@ from tanlearn.training.losses import Margin
 
 __all__ = ["CrossTuned"]
 
-#: Default grid: a few values of lambda and kappa, within the ranges that maximum margin (section 5) searches.
+#: Default grid with a few values of lambda and kappa from the ranges that are searched in maximum margin (section 5).
 MARGIN_GRID: dict[str, list[float]] = {"loss__scale": [0.01, 0.05, 0.2], "loss__kappa": [0.1, 0.5]}
 
 
@@ -58,30 +58,30 @@ class CrossTuned(BaseEstimator):
     cv : int, default=5
         Number of stratified folds, at least 2.
     patience : int or None, default=20
-        Number of iterations without a higher held-out classification rate after which training on a fold ends, or None
-        for no limit.
+        Number of iterations without an increase in the held-out classification rate after which training on a fold
+        ends, or None for no limit.
     calibrate : bool, default=True
         Whether to calibrate the predicted probabilities on the held-out rows of the folds.
     n_jobs : int, optional
         Number of threads, as in joblib, each for one setting and fold. Results do not depend on ``n_jobs``.
     verbose : int, default=0
-        1 prints one line per setting and fold.
+        If 1, one line per setting and fold is printed.
 
     Attributes
     ----------
     best_params_ : dict
         The selected setting.
     best_n_iter_ : int
-        The selected number of iterations. With 0, the maximum-likelihood parameters are kept.
+        The selected number of iterations. If 0, the maximum-likelihood parameters are kept.
     best_score_ : float
         Held-out classification rate of the selection over all rows, before calibration.
     best_index_ : int
         Index of the setting in ``cv_results_``.
     cv_results_ : dict of ndarrays
-        As in scikit-learn, for each setting at its best number of iterations: ``params``, ``param_<name>``,
+        Results as in scikit-learn, for each setting at its best number of iterations: ``params``, ``param_<name>``,
         ``split<k>_test_score``, ``mean_test_score`` (over all rows), ``std_test_score`` and ``rank_test_score``. In
         addition, ``best_n_iter`` is the best number of iterations, and ``split<k>_n_iter`` is the number of iterations
-        on a fold. Show it with ``pandas.DataFrame(cv_results_)``.
+        on a fold. Display the results with ``pandas.DataFrame(cv_results_)``.
     score_path_ : ndarray of shape (n_settings, 1 + most iterations)
         Held-out classification rate over all rows, after 0, 1, ... iterations.
     calibration_ : Calibration
@@ -174,11 +174,11 @@ class CrossTuned(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, there are fewer rows than folds, or the grid is empty or names an
-            unknown parameter.
+            If missing values cannot be marginalized, if there are fewer rows than folds, or if the grid is empty or
+            contains an unknown parameter.
         """
         self._validate_params()
-        from sklearn.model_selection import ParameterGrid  # an import of 0.14 s that most processes do not need
+        from sklearn.model_selection import ParameterGrid  # an import of 0.14 s that most processes avoid
 
         base = ConjugateGradient() if self.learner is None else clone(self.learner)
         check_learner_device(base, data.device)
@@ -191,7 +191,7 @@ class CrossTuned(BaseEstimator):
                 "param_grid must contain at least one setting, got an empty list. Pass {} to tune only the number of "
                 "iterations."
             )
-        # The values are cloned as well: runs with the same setting would share its loss object.
+        # The values are also cloned, because otherwise runs with the same setting would share a loss object.
         learners = [clone(base).set_params(**clone(setting, safe=False)) for setting in settings]
         present = data.present()
         masks = validation_masks(present.y, present.n_classes, self.cv, rng)
@@ -206,11 +206,11 @@ class CrossTuned(BaseEstimator):
             ]
             runs = in_threads(lambda task: self._run(*task), tasks, self.n_jobs)
         longest = max(map(len, runs))
-        # Shorter runs are extended by their last rate. A converged run would stay there. A run out of patience is on a
-        # plateau, where the last rate is a fair sample and the best rate is optimistic. Truncating all folds to the
-        # shortest would let one easy fold end the others.
+        # Shorter runs are extended by their last rate. A converged run would stay at this rate. A run without patience
+        # left is on a plateau, where the last rate is a fair sample, but the best rate is optimistic. If all folds were
+        # truncated to the length of the shortest, one easy fold would end all others.
         right = np.array([run + run[-1:] * (longest - len(run)) for run in runs]).reshape(len(settings), self.cv, -1)
-        # Sums over all rows, not means of folds: with integer weights, equal rates are then equal floats.
+        # Rates are sums over all rows, not means of folds. With integer weights, equal rates are then equal floats.
         self.score_path_ = right.sum(axis=1) / present.weights.sum()
         every, best_n_iter = np.arange(len(settings)), self.score_path_.argmax(axis=1)
         mean_score, ran = self.score_path_[every, best_n_iter], np.array([len(run) - 1 for run in runs])

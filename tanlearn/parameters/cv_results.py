@@ -1,4 +1,4 @@
-"""Results of a search over settings, in the format of scikit-learn's searches."""
+"""Results of a search over settings in the format of scikit-learn."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ __all__ = ["cv_results"]
 def cv_results(params: list[dict[str, Any]], split_scores: FloatArray, mean_score: FloatArray) -> dict[str, Any]:
     """Return a dictionary like scikit-learn's ``cv_results_``, without times.
 
-    ``split_scores`` (n_splits, n_settings) are held-out scores; higher scores are better, and they may be nan.
-    ``mean_score`` (n_settings,) are their means, in which splits may have different weights. Each entry of the result
-    has length n_settings. ``param_<name>`` is masked for settings without this name, and nan ranks last.
+    ``split_scores`` (n_splits, n_settings) are held-out scores, which may be nan. Higher scores are better.
+    ``mean_score`` (n_settings,) contains their means, in which splits may have different weights. Each array in the
+    result has length n_settings. ``param_<name>`` is masked for settings without this name, and nan has the last rank.
     """
     table: dict[str, Any] = {"params": params}
     for name in sorted({name for setting in params for name in setting}):

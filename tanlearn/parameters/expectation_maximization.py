@@ -1,8 +1,8 @@
-"""Expectation maximization: maximum-likelihood CPTs of a fixed structure from rows with missing values.
+"""Expectation maximization: maximum-likelihood CPTs for a fixed structure and rows with missing values.
 
-Dempster, Laird and Rubin (1977). An iteration computes the expected counts over the completions of each row and
-estimates the CPTs as their smoothed frequencies. The likelihood of the observed values, times the prior implied by the
-smoothing, never decreases.
+The method is from Dempster, Laird and Rubin (1977). In each iteration, the expected counts over the completions of each
+row are computed, and the CPTs are estimated as their smoothed frequencies. The likelihood of the observed values, times
+the prior implied by the smoothing, never decreases.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class ExpectationMaximization(BaseEstimator):
     """Maximum likelihood of the observed values, for rows with missing values.
 
     :class:`~tanlearn.MaximumLikelihood` omits families with a missing value, which is consistent if values are missing
-    completely at random. This learner is also consistent if values are missing at random, that is, if whether a value
-    is missing depends only on observed values. Without missing values, both learners give the same CPTs.
+    completely at random. This learner is also consistent if values are missing at random, that is, if the probability
+    that a value is missing depends only on observed values. Without missing values, both learners give the same CPTs.
 
     Parameters
     ----------
@@ -40,13 +40,13 @@ class ExpectationMaximization(BaseEstimator):
         Count added to each CPT entry, as in :class:`~tanlearn.MaximumLikelihood`.
     max_iter : int, default=100
         Maximum number of iterations. Few iterations reduce overfitting, so no warning is issued if the maximum is
-        reached. See ``converged_``.
+        reached (see ``converged_``).
     tol : float, default=1e-6
         Training stops if the mean log-likelihood per row increases by less than this number, in nats.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on ``n_jobs``.
     verbose : int, default=0
-        1 prints one line per iteration.
+        If 1, one line per iteration is printed.
 
     Attributes
     ----------
@@ -55,10 +55,10 @@ class ExpectationMaximization(BaseEstimator):
     converged_ : bool
         Whether the training stopped because of ``tol``, or no iteration was necessary.
     history_ : list of Iteration
-        The start and each iteration. Their ``score`` is the penalized log-likelihood per row: the log-likelihood of the
-        class and the observed values plus the log Dirichlet prior (``alpha`` times the sum of all log-probabilities),
-        divided by the weight of the rows. Each iteration computes the score of the previous one, so the last entry is
-        missing if ``max_iter`` is reached.
+        One entry for the start and one for each iteration. The ``score`` of an entry is the penalized log-likelihood
+        per row: the log-likelihood of the class and the observed values plus the log Dirichlet prior (``alpha`` times
+        the sum of all log-probabilities), divided by the weight of the rows. In each iteration, the score after the
+        previous iteration is computed, so the last entry is missing if ``max_iter`` is reached.
 
     References
     ----------
@@ -113,7 +113,7 @@ class ExpectationMaximization(BaseEstimator):
         data : EncodedData
             Rows with or without missing values.
         rng : numpy.random.Generator
-            Not used; the start is :class:`~tanlearn.MaximumLikelihood` with smoothing.
+            Not used, because the start is :class:`~tanlearn.MaximumLikelihood` with smoothing.
 
         Returns
         -------
@@ -136,7 +136,7 @@ class ExpectationMaximization(BaseEstimator):
         rows = np.flatnonzero(is_incomplete & (data.weights > 0))
         if not len(rows):
             return learner.fit(structure, data, rng)
-        # A probability that starts at zero stays zero, so the start is always smoothed.
+        # A probability that is zero at the start stays zero, so the start is always smoothed.
         tables = MaximumLikelihood(alpha=self.alpha or 1.0).fit(structure, data, rng)
         complete = data.take(~is_incomplete)
         known = layout.count(complete.codes, complete.y, complete.weights)
@@ -162,6 +162,6 @@ class ExpectationMaximization(BaseEstimator):
     def _likelihood(self, cells: FloatArray, known: FloatArray, scores: FloatArray, indicators: FloatArray) -> float:
         """Return the log-likelihood of complete rows (by their counts) and incomplete rows, plus the log prior."""
         weight = known + self.alpha
-        used = weight > 0  # with alpha = 0 an entry without rows may be -inf
+        used = weight > 0  # with alpha = 0, an entry without rows may be -inf
         observed = (scores[indicators > 0] * indicators[indicators > 0]).sum()
         return float((weight[used] * cells[used]).sum() + observed)

@@ -1,9 +1,9 @@
-"""Extended Baum-Welch: parameters of a fixed structure by multiplicative updates.
+"""Extended Baum-Welch: parameters for a fixed structure by multiplicative updates.
 
-Pernkopf and Wohlmayr (On discriminative parameter learning of Bayesian network classifiers, ECML 2009) after
-Gopalakrishnan, Kanevsky, Nadas and Nahamoo (IEEE Transactions on Information Theory 37, 1991); see also the
-introduction of maximum margin 2012. With g, the derivative of the objective with respect to a probability, the update
-of a distribution is
+The method is from Pernkopf and Wohlmayr (On discriminative parameter learning of Bayesian network classifiers, ECML
+2009), after Gopalakrishnan, Kanevsky, Nadas and Nahamoo (IEEE Transactions on Information Theory 37, 1991). See also
+the introduction of maximum margin 2012. If g is the derivative of the objective with respect to a probability, the
+update of a distribution is
 
     theta_i|h <- theta_i|h (g_i|h + D_h) / sum_l theta_l|h (g_l|h + D_h)
 
@@ -33,9 +33,9 @@ _LEAST = -700.0
 
 
 class ExtendedBaumWelch(BatchLearner):
-    """Extended Baum-Welch updates; no iteration decreases the conditional likelihood.
+    """Extended Baum-Welch updates, which never decrease the conditional likelihood.
 
-    The search starts at the maximum-likelihood CPTs, like :class:`~tanlearn.ConjugateGradient`, and needs no line
+    The search starts from the maximum-likelihood CPTs, as in :class:`~tanlearn.ConjugateGradient`, but requires no line
     search along a direction. ``D_h`` is a multiple of ``1 + |min(0, min_i g_i|h)|``, as in other implementations. The
     multiple is doubled until the loss does not increase.
 
@@ -102,9 +102,9 @@ def minimize_ebw(
 ) -> OptimizeOutcome:
     """Minimize a function of normalized distributions by extended Baum-Welch updates.
 
-    ``x0`` (n_cells,) contains finite log-probabilities and is not changed. ``fun`` returns the sum of the rows' losses,
-    because the 1 in ``D_h`` is one row, and a gradient whose sum over each distribution is zero. The search ends when
-    no gradient entry exceeds ``tol`` or the callback returns true.
+    ``x0`` (n_cells,) contains finite log-probabilities and is not modified. ``fun`` returns the sum of the losses of
+    all rows, because the 1 in ``D_h`` corresponds to one row, and a gradient whose sum over each distribution is zero.
+    The search ends if no gradient entry exceeds ``tol``, or if the callback returns true.
     """
     distribution = layout.distributions()
     x = np.array(x0, dtype=np.float64)
@@ -114,17 +114,17 @@ def minimize_ebw(
     history = [stopwatch.iteration(0, value)]
     multiple, n_iter, stopped = 2.0, 0, False
     while n_iter < max_iter and np.abs(gradient).max() > tol and not stopped and x.min() > _LEAST:
-        # The gradient with respect to x is theta (g - sum theta g). Divided by theta it differs from g by a constant
-        # per distribution, which is equivalent to a change of D_h and makes the denominator of the update D_h itself.
+        # The gradient with respect to x is theta (g - sum theta g). Divided by theta, it differs from g by a constant
+        # per distribution. This is equivalent to a change of D_h, and the denominator of the update is then D_h itself.
         g = -gradient * np.exp(-x)
         lowest = np.zeros(layout.n_cells)  # there are fewer distributions than cells
         np.minimum.at(lowest, distribution, g)
         d = 1.0 - lowest[distribution]
-        # Half the multiple of the last iteration. If it is at least 2, no probability more than halves, so none
-        # reaches zero.
+        # Start with half the multiple of the last iteration. If it is at least 2, probabilities at most halve, so they
+        # do not reach zero.
         multiple = max(multiple / 4, 2.0)
         new_value = np.inf
-        while not new_value <= value and multiple < 1e15:  # beyond that, the step is lost to rounding
+        while not new_value <= value and multiple < 1e15:  # above, rounding errors exceed the step
             candidate = x + np.log1p(g / (multiple * d))
             new_value, new_gradient = fun(candidate)
             stopwatch.n_evaluations += 1

@@ -1,4 +1,4 @@
-"""CPTs of an expert for chosen columns, and learned CPTs for all others."""
+"""CPTs from an expert for chosen columns, and learned CPTs for all other columns."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["FixedCPTs"]
 
-#: Largest difference of the sum of a distribution from 1 that is corrected.
+#: Largest difference between the sum of a distribution and 1 that is corrected.
 _TOLERANCE = 1e-6
 
 
 class FixedCPTs(BaseEstimator):
-    """CPTs of an expert for chosen columns, and a parameter learner for all others.
+    """CPTs from an expert for chosen columns, and a parameter learner for all other columns.
 
     Parameters
     ----------
     cpts : dict
-        CPTs by name or position of the column. A CPT is an array of shape (n_values, n_classes), or (n_values, n_values
-        of each parent, n_classes) for a column with parents in the network. Values are in the order of
-        ``encoder_.categories_``, parents in the order of ``structure_.parents``, and classes in sorted order. For
+        Dictionary from names or positions of columns to CPTs. A CPT is an array of shape (n_values, n_classes), or
+        (n_values, n_values of each parent, n_classes) for a column with parents in the network. Values are in the order
+        of ``encoder_.categories_``, parents in the order of ``structure_.parents``, and classes in sorted order. For
         each class and each combination of parent values, the probabilities sum to 1 over the values of the column.
     parameters : parameter learner, optional
-        Learner of all other CPTs and of the class probabilities. It does not use the fixed CPTs. The default is
+        Learner for all other CPTs and the class probabilities. It does not use the fixed CPTs. The default is
         :class:`~tanlearn.MaximumLikelihood`.
 
     See Also
     --------
-    tanlearn.Knowledge : Required edges, so that a column has the parents of its CPT.
-    tanlearn.read_bif : All CPTs from a file, unchanged or as a prior.
+    tanlearn.Knowledge : Required edges, so that a column has the parents that its CPT contains.
+    tanlearn.read_bif : Read all CPTs from a file, and use them unchanged or as a prior.
 
     Notes
     -----
@@ -60,7 +60,7 @@ class FixedCPTs(BaseEstimator):
     """
 
     counts_classes: ClassVar[bool] = True
-    #: Names of the columns for :meth:`from_counts`, which estimators set; None for columns without names.
+    #: Names of the columns for :meth:`from_counts`, which are set by estimators, or None for columns without names.
     column_names_: Any = None
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "cpts": [dict],
@@ -90,7 +90,7 @@ class FixedCPTs(BaseEstimator):
         Raises
         ------
         ValueError
-            If a column is unknown or occurs twice, or a CPT has a shape that does not match the network, an invalid
+            If a column is unknown or occurs twice, or if a CPT has a shape that does not match the network, an invalid
             probability, or a distribution that does not sum to 1.
         TypeError
             If ``parameters`` returns CPTs that are sums of terms or back off to fewer parents.
@@ -100,7 +100,7 @@ class FixedCPTs(BaseEstimator):
 
     @property
     def needs(self) -> str:
-        """Kind of data that the learner needs: counts of families if these suffice for ``parameters``, or rows."""
+        """Kind of data that the learner needs: counts of families if ``parameters`` only needs these, and else rows."""
         own = "families" if self.parameters is None else needs_of(self.parameters)
         return own if own == "families" else "rows"
 
@@ -127,7 +127,7 @@ class FixedCPTs(BaseEstimator):
         return self._replaced(tables, ColumnNumbers(self.column_names_, layout.n_tables))
 
     def _new_learner(self) -> Any:
-        """Return an unfitted learner of the other CPTs."""
+        """Return an unfitted learner for the other CPTs."""
         return MaximumLikelihood() if self.parameters is None else clone(self.parameters)
 
     def _replaced(self, tables: Tables, columns: ColumnNumbers) -> Tables:
@@ -155,7 +155,7 @@ class FixedCPTs(BaseEstimator):
 
 
 def _read_cpt(name: Any, given: Any, shape: tuple[int, ...], parents: list[str]) -> FloatArray:
-    """Return a CPT whose distributions sum to 1; raise ValueError if it is invalid."""
+    """Return a CPT whose distributions sum to 1. Raise ValueError if it is invalid."""
     try:
         p = np.array(given, np.float64)
     except (TypeError, ValueError) as error:

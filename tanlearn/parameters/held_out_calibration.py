@@ -1,4 +1,4 @@
-"""Calibration on held-out rows: temperature and power of the joint scores, or temperature of the evidence only."""
+"""Calibration on held-out rows: temperature and power for the joint scores, or a temperature for the evidence only."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from tanlearn.models.calibration import Calibration
 
 __all__ = ["Evidence", "calibrate", "temper_evidence"]
 
-#: Bounds of the logarithms of temperature and power.
+#: Bounds for the logarithms of temperature and power.
 BOUNDS = np.log([(1e-3, 1e3), (0.5, 2.0)])
-#: Minimum gain of a power: nats over all rows, standard errors of the gain, and change of the log power. By chance, 4
-#: nats are exceeded on one of 200 data sets; they also exceed any gain on rows that are all classified correctly. On
-#: eleven data sets 0, 0.5, 1 and 2 standard errors differed by at most 0.1 % on average, and 2 had the smallest worst
-#: case: on lymphography (148 rows) the log loss of gradient TAN is 0.579 with 2 and 0.619 with 1.
+#: Minimum gain for which a power is used: nats over all rows, standard errors of the gain, and change of the log power.
+#: By chance, 4 nats are exceeded on one of 200 data sets. They also exceed any gain on rows that are all classified
+#: correctly. On eleven data sets, log losses with limits of 0, 0.5, 1 and 2 standard errors differed by at most 0.1 %
+#: on average, and the worst case was best with 2. On lymphography (148 rows), the log loss of gradient TAN is 0.579
+#: with 2, and 0.619 with 1.
 NATS, STANDARD_ERRORS, CHANGE = 4.0, 2.0, math.log(1.05)
 
 
@@ -26,7 +27,7 @@ def calibrate(distances: AnyArray, y: IntArray, weights: AnyArray, temperature: 
     """Fit a temperature to held-out rows, and a power if it clearly improves the log loss.
 
     ``distances`` (n_samples, n_classes) are the differences between the largest joint log-probability of a row and the
-    joint log-probability of each class. ``weights`` (n_samples,) are positive; a row of weight 2 counts twice. The
+    joint log-probability of each class. ``weights`` (n_samples,) are positive. A row of weight 2 counts twice. The
     search starts at ``temperature``.
 
     The objective contains one additional row, whose class is uniformly distributed. Without this row, the temperature
@@ -71,10 +72,10 @@ def calibrate(distances: AnyArray, y: IntArray, weights: AnyArray, temperature: 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Temperature of the evidence alone: log p(c | x) = (s_c - log pi_c) / temperature + log pi_c + constant."""
+    """Temperature for the evidence alone: log p(c | x) = (s_c - log pi_c) / temperature + log pi_c + constant."""
 
-    temperature: float  # positive; if large, the class frequencies pi are predicted
-    gain: float  # held-out log loss per row with the calibration of the joint scores, minus that with this temperature
+    temperature: float  # positive; if it is large, the class frequencies pi are predicted
+    gain: float  # held-out log loss per row of the calibrated joint scores, minus the log loss with this temperature
     is_better: bool  # whether this temperature should replace the calibration of the joint scores
     # whether the log loss of the calibrated joint scores is at least the log loss of the class frequencies
     is_no_evidence: bool
@@ -83,13 +84,13 @@ class Evidence:
 def temper_evidence(
     distances: AnyArray, y: IntArray, weights: AnyArray, log_frequency: FloatArray, calibration: Calibration
 ) -> Evidence:
-    """Compare a temperature of the evidence with a calibration of the joint scores.
+    """Compare a temperature for the evidence with a calibration of the joint scores.
 
-    A temperature of the joint scores also divides the log frequencies of the classes, so that all classes are equally
-    probable for a large temperature. With a large temperature of the evidence, predictions tend to the class
-    frequencies instead, so its held-out log loss is never above theirs. It replaces the calibration of the joint scores
-    if this calibration is not better than the class frequencies, or clearly worse, by the same thresholds as for a
-    power.
+    A temperature for the joint scores also divides the log frequencies of the classes, so all classes are equally
+    probable if the temperature is large. With a large temperature for the evidence, predictions approach the class
+    frequencies instead, so the held-out log loss is never above the log loss of the frequencies. The temperature for
+    the evidence is used if the calibration of the joint scores is not better than the class frequencies, or if it is
+    clearly worse than the temperature for the evidence, with the same thresholds as for a power.
 
     The objective contains one additional row, whose class is distributed like the frequencies. Without this row, the
     temperature would be near 0 if all rows are classified correctly, and all probabilities would be 0 or 1.

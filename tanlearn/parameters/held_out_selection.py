@@ -1,10 +1,10 @@
-"""Selection of parameter learners and of their number of iterations on held-out rows.
+"""Selection of parameter learners and their numbers of iterations on held-out rows.
 
 The structure is given, or it is learned again without the held-out rows of each split (``learned_structure``). Each
 learner is fitted to each split, and the held-out rows are classified at several numbers of iterations. There are
-usually few rows, so the lowest of many errors may be low by chance. Among all candidates with an error close to the
-lowest error, the candidate with the lowest log loss is selected, each at its best temperature. The selection includes
-the calibration of its scores.
+usually few rows, so the lowest of many errors may be low by chance. Of all candidates whose error is close to the
+lowest error, the candidate with the lowest log loss is selected. Each candidate is evaluated at its best temperature.
+The result includes the calibration of the scores.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ __all__ = ["Choice", "FittedTables", "choose", "evaluation_iterations", "held_ou
 
 #: Temperatures at which log losses are measured: 1/4 to 128, in steps of a factor sqrt(2).
 TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
-#: Maximum number of rows and of scores per split for calibration; every evaluation stores them.
+#: Maximum number of rows, and of scores, per split for calibration. They are stored for each evaluation.
 MOST_ROWS, MOST_SCORES = 10_000, 500_000
-#: Held-out errors at most this many standard errors above the lowest count as equal to it.
+#: Number of standard errors above the lowest held-out error up to which an error counts as equal to it.
 TOLERANCE = 1.0
 
 
@@ -45,11 +45,11 @@ TOLERANCE = 1.0
 class Choice:
     """Result of the selection on held-out rows."""
 
-    index: int  # of the selected learner
-    n_iter: int  # selected number of iterations; 0 for learners that do not iterate
-    calibration: Calibration  # of the selected learner's scores
+    index: int  # index of the selected learner
+    n_iter: int  # selected number of iterations, 0 for learners without iterations
+    calibration: Calibration  # calibration of the scores of the selected learner
     iterations: IntArray  # (n_evaluations,) numbers of iterations at which learners were evaluated
-    errors: FloatArray  # (n_learners, n_evaluations) misclassified fraction of the held-out weight
+    errors: FloatArray  # (n_learners, n_evaluations) weighted error on the held-out rows
     # (n_learners, n_evaluations) mean negative log-probability of the true class, at the best temperature
     log_losses: FloatArray
     split_errors: FloatArray  # (n_parts, n_learners, n_evaluations) errors of each split
@@ -58,10 +58,10 @@ class Choice:
 
 
 class FittedTables:
-    """Learner that returns given CPTs, which were fitted without held-out rows."""
+    """Learner that returns given CPTs, which were fitted without the held-out rows."""
 
     def __init__(self, tables: Tables, structure: Structure | None = None) -> None:
-        # The structure is given only if it differs from the structure of the other learners.
+        # The structure is set only if it differs from the structure of the other learners.
         self.tables, self.structure = tables, structure
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
@@ -70,13 +70,13 @@ class FittedTables:
 
 
 def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[EncodedData, EncodedData]]:
-    """Split rows into pairs of training and held-out rows: cross-validation folds, or a single split.
+    """Split rows into pairs of training and held-out rows for cross-validation, or for a single split.
 
-    ``cv`` is the fraction that is held out once, if below 1, or the number of folds. By default, data of up to
-    300,000 values (rows times features times classes, which one pass reads) are split into five folds, and data of up
-    to 3,000,000 values into three. With larger data, one fifth of the rows is held out once. Rows of weight 0 are
-    dropped. The split depends on the rows only, so deterministic learners need no seed. The list is empty if there are
-    fewer than two rows.
+    If ``cv`` is below 1, it is the fraction of rows that is held out once. Otherwise, it is the number of folds. By
+    default, there are five folds if rows times features times classes, the number of values that one pass reads, are at
+    most 300,000, and three folds up to 3,000,000. For larger data, one fifth of the rows is held out once. Rows of
+    weight 0 are dropped. The split depends only on the rows, so deterministic learners need no seed. The list is empty
+    if there are fewer than two rows.
     """
     present = data.present()
     n = present.n_samples
@@ -84,7 +84,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
         return []
     if cv is None:
         size = n * present.n_features * present.n_classes
-        # One fold of five instead of a random fifth, which could contain no row of a rare class.
+        # This is one of five folds, because a random fifth might not contain a row of a rare class.
         n_folds, n_used = (5, 5) if size <= 300_000 else (3, 3) if size <= 3_000_000 else (5, 1)
         masks = validation_masks(present.y, present.n_classes, min(n, n_folds), np.random.default_rng(0))[:n_used]
     else:
@@ -93,7 +93,7 @@ def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[Enc
 
 
 def evaluation_iterations(max_iter: int) -> list[int]:
-    """Return the numbers of iterations at which a run is evaluated: 0, then increasing by half up to ``max_iter``."""
+    """Return the numbers of iterations at which a run is evaluated. They start at 0 and increase by half each time."""
     numbers = np.unique(np.round(1.5 ** np.arange(0, 64)).clip(0, max_iter).astype(int)).tolist()
     return [0, *numbers]
 
@@ -110,12 +110,13 @@ def choose(
 ) -> Choice:
     """Select a learner and its number of iterations on held-out rows.
 
-    A copy of each learner is fitted to each pair of ``parts`` (training rows, held-out rows); a list of FittedTables
-    has one entry per split. Learners that iterate are evaluated at ``iterations``, which are increasing, and 0 is the
-    start. Other learners are evaluated once, when they are fitted, and so are all learners if ``iterations`` is None. A
-    run ends early after ``patience`` iterations without a lower held-out error or log loss. A learned structure is
-    learned again for each split (:func:`~tanlearn.parameters.learned_structure.structures_of_parts`). With
-    ``monotone``, CPTs are evaluated after isotonic regression. The result does not depend on ``n_jobs``.
+    A copy of each learner is fitted to each pair in ``parts`` (training rows, held-out rows). In place of a learner, a
+    list of FittedTables contains one entry per split. Iterative learners are evaluated at the increasing numbers
+    ``iterations``, where 0 is the start. Other learners are evaluated once after the fit. If ``iterations`` is None,
+    this also applies to iterative learners. A run ends early after ``patience`` iterations without a lower held-out
+    error or log loss. A learned structure is learned again for each split
+    (:func:`~tanlearn.parameters.learned_structure.structures_of_parts`). If ``monotone`` is set, CPTs are evaluated
+    after isotonic regression. The result does not depend on ``n_jobs``.
     """
     n_rows = sum(held_out.in_whole_rows().weights.sum() for _, held_out in parts)
     structures = structures_of_parts(structure, parts, n_jobs) if isinstance(structure, Structure) else structure
@@ -127,19 +128,19 @@ def choose(
         of_part = structures[k] if own is None else own
         own_monotone = None if monotone is None else monotone.on(parts[k][0])
         run = _HeldOutRun(of_part, parts[k][1], 1 / n_rows, iterations, patience, own_monotone)
-        # A shallow copy receives the fitted attributes; settings and losses are shared, since fitting does not
-        # change them.
+        # Fitted attributes are set on a shallow copy. Settings and losses are shared, because fitting does not change
+        # them.
         return run.fit(copy(learner), parts[k][0], np.random.default_rng(k))
 
     tasks = [(i, k) for i in range(len(learners)) for k in range(len(parts))]
     with warnings.catch_warnings():
-        # SciPy suppresses the warnings of failed line searches one by one, which is not thread-safe: 3 of 30 fits in
-        # four threads warned. They are therefore suppressed throughout.
+        # SciPy suppresses each warning about a failed line search separately, which is not thread-safe: 3 of 30 fits in
+        # four threads issued warnings. They are therefore suppressed throughout.
         warnings.filterwarnings("ignore", message="The line search algorithm")
         runs = in_threads(run_one, tasks, n_jobs)
     n_evaluations = max(len(run.wrong) for run in runs)
     shape = (len(learners), len(parts), n_evaluations)
-    # A run that has ended keeps its last values.
+    # After a run has ended, its last values are used.
     wrong = np.array([run.wrong + run.wrong[-1:] * (n_evaluations - len(run.wrong)) for run in runs]).reshape(shape)
     losses = np.array([run.losses + run.losses[-1:] * (n_evaluations - len(run.losses)) for run in runs])
     losses = losses.reshape(*shape, len(TEMPERATURES)).sum(axis=1)
@@ -173,7 +174,7 @@ def choose(
 
 
 class _HeldOutRun:
-    """Held-out evaluations of one learner on one split."""
+    """Evaluations of one learner on the held-out rows of one split."""
 
     def __init__(
         self,
@@ -192,11 +193,11 @@ class _HeldOutRun:
         most = min(MOST_ROWS, max(1, MOST_SCORES // held_out.n_classes))
         self.stored_rows = rows if len(rows) <= most else np.random.default_rng(0).choice(rows, most, replace=False)
         self.distances: list[AnyArray] = []
-        #: Whether CPTs have few bits: exported C code adds them up and has no calibration.
+        #: Whether CPTs have few bits. They are added up by exported C code, which does not apply a calibration.
         self.is_rounded = False
 
     def fit(self, learner: Any, data: EncodedData, rng: np.random.Generator) -> _HeldOutRun:
-        """Fit a learner and evaluate it repeatedly, until it ends or the patience is exhausted."""
+        """Fit a learner, and evaluate it repeatedly until the fit ends or the patience is exhausted."""
         iterations = self.iterations
         if iterations is None or needs_of(learner) != "gradients":
             self.evaluate(learner.fit(self.structure, data, rng))
@@ -238,13 +239,13 @@ class _HeldOutRun:
 
 
 def log_loss_by_temperature(scores: FloatArray, y: IntArray, weights: Any, smoothing: float = 0.0) -> FloatArray:
-    """Return the summed log loss at each of ``TEMPERATURES``. Shape: (n_temperatures,).
+    """Return the summed log loss (n_temperatures,) at each of ``TEMPERATURES``.
 
-    ``scores`` (n_samples, n_classes) must be finite. ``smoothing`` is the fraction of a row's weight that is added to
-    all classes equally. Without it, the temperature would be 0 if all rows are classified correctly, and all
+    ``scores`` (n_samples, n_classes) must be finite. ``smoothing`` is the fraction of the weight of a row that is added
+    to all classes equally. Without it, the temperature would be 0 if all rows are classified correctly, and all
     probabilities would be 0 or 1.
     """
-    relative = scores - scores.max(axis=1, keepdims=True)  # a constant per row changes no probability
+    relative = scores - scores.max(axis=1, keepdims=True)  # a constant per row does not change probabilities
     target = relative[np.arange(len(y)), y] + smoothing * relative.mean(axis=1)
     normalizers = np.stack([np.log(np.exp(relative / temperature).sum(axis=1)) for temperature in TEMPERATURES])
     rows = (1 + smoothing) * normalizers - target / TEMPERATURES[:, np.newaxis]
@@ -257,9 +258,9 @@ def _log_frequency(*parts: EncodedData) -> FloatArray:
 
 
 def _best(errors: FloatArray, log_losses: FloatArray, n_rows: float) -> tuple[int, int]:
-    """Return the learner with the lowest log loss among learners with nearly the lowest error, and its evaluation."""
+    """Return the learner with the lowest log loss among those with nearly the lowest error, and its best evaluation."""
     least = errors.min()
-    standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # without errors, as for one error
+    standard_error = np.sqrt(max(least * (1 - least), 1 / n_rows) / n_rows)  # without errors, as with one error
     eligible = np.where(errors <= least + TOLERANCE * standard_error, log_losses, np.inf)
     index, evaluation = np.unravel_index(int(eligible.argmin()), errors.shape)
     return int(index), int(evaluation)

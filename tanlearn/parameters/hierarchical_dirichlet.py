@@ -24,13 +24,13 @@ from tanlearn.structures.structures import Structure
 
 __all__ = ["HierarchicalDirichlet"]
 
-#: Limits of concentrations. Below them, smoothing has no effect; above them, only the estimate with one fewer parent
-#: matters.
+#: Limits for concentrations. Below the lower limit, smoothing has no effect. Above the upper limit, the rows of a
+#: context have no effect.
 _SMALLEST, _LARGEST = 1e-3, 1e4
 
 
 class _Restaurant:
-    """Contexts of a family with their counts and estimates (Chinese restaurant representation)."""
+    """Contexts of a family, with counts and estimates (Chinese restaurant representation)."""
 
     def __init__(self, contexts: ContextCounts, feature: int) -> None:
         grown, self.n_states = contexts.grow(feature), int(contexts.n_states[feature])
@@ -59,7 +59,7 @@ class _Restaurant:
 
 
 class HierarchicalDirichlet(BaseEstimator):
-    """Frequencies smoothed by a hierarchical Dirichlet process, toward the estimate with one fewer parent.
+    """Frequencies that are smoothed toward the estimate with one fewer parent by a hierarchical Dirichlet process.
 
     Parameters
     ----------
@@ -74,16 +74,16 @@ class HierarchicalDirichlet(BaseEstimator):
     Attributes
     ----------
     concentrations_ : ndarray of shape (n_levels,)
-        One concentration per level, from no parent to the maximum number of parents.
+        Concentration of each level, from no parent to the maximum number of parents.
 
     Notes
     -----
     Let c_j be the concentration of level j. A context is an assignment of values to the first parents. The
-    probabilities are computed as in :class:`~tanlearn.HierarchicalSmoothing`, but from other counts. For contexts with
-    all parents, rows are counted. For shorter contexts, *tables* of the next longer contexts (in the Chinese restaurant
-    representation of the process) and rows with a missing next parent are counted. Each iteration has three steps.
-    First, the expected number of tables is computed, beginning with the longest contexts. For n rows (or tables) of a
-    value with probability p in the next shorter context, it is::
+    probabilities are computed as in :class:`~tanlearn.HierarchicalSmoothing`, but from different counts. In contexts
+    with all parents, rows are counted. In shorter contexts, *tables* of the next longer contexts (in the Chinese
+    restaurant representation of the process) and rows with a missing next parent are counted. Each iteration has three
+    steps. First, the expected number of tables is computed, beginning with the longest contexts. For n rows (or tables)
+    of a value with probability p in the next shorter context, it is::
 
         t = c p (psi(c p + n) - psi(c p))
 
@@ -92,12 +92,13 @@ class HierarchicalDirichlet(BaseEstimator):
 
         c_j = sum of t / sum over contexts and classes of (psi(c_j + N) - psi(c_j))
 
-    Third, the probabilities are computed, beginning without parents. Petitjean et al. sample tables and concentrations.
-    Expectations need no random numbers, and a few dozen iterations instead of thousands. Compared with frequencies, a
-    value that is frequent in a single context has less effect on shorter contexts. The concentrations are computed only
-    from the counts. They maximize the likelihood of the features, not the accuracy of predicted classes. With KDB-5,
-    error and log loss are 8.0 % and .30 on letter (8.6 % and .38 with :class:`~tanlearn.HierarchicalSmoothing`), 4.0 %
-    and .17 on segment (4.2 % and .26), but 30.2 % and .69 on the noisy data set german (25.1 % and .54).
+    Third, the probabilities are computed, beginning with no parents. Petitjean et al. sample tables and concentrations.
+    Expectations require no random numbers, and only a few dozen iterations instead of thousands. If a value is frequent
+    only in a single context, it has less effect on shorter contexts than with frequencies. The concentrations are
+    computed only from the counts. They maximize the likelihood of the features, not the accuracy of predicted classes.
+    With KDB-5, error and log loss are 8.0 % and 0.30 on letter (8.6 % and 0.38 with
+    :class:`~tanlearn.HierarchicalSmoothing`), 4.0 % and 0.17 on segment (4.2 % and 0.26), but 30.2 % and 0.69 on the
+    noisy data set german (25.1 % and 0.54).
 
     References
     ----------
@@ -166,7 +167,7 @@ class HierarchicalDirichlet(BaseEstimator):
         contexts : ContextCounts
             Counts of the families of a structure.
         rows : callable, optional
-            Not used; the counts are sufficient.
+            Not used, because the counts are sufficient.
 
         Returns
         -------

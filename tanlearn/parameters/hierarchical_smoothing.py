@@ -21,27 +21,27 @@ from tanlearn.structures.structures import Structure
 
 __all__ = ["CONCENTRATIONS", "HierarchicalSmoothing", "dense_if_small", "log_class_prior", "read_concentrations"]
 
-#: Candidate weights for the selection by leave-one-out.
+#: Candidate weights for the selection by leave-one-out cross-validation.
 CONCENTRATIONS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 #: Maximum number of entries of dense CPTs, 8 MB.
 _DENSE = 2**20
 
 
 class HierarchicalSmoothing(BaseEstimator):
-    """Frequencies that are smoothed, level by level, by the estimate with one fewer parent.
+    """Frequencies that are smoothed, level by level, toward the estimate with one fewer parent.
 
     Parameters
     ----------
     m : "auto", float or array-like of shape (n_levels,), default="auto"
         Weight of the estimate with one fewer parent, in rows. A number applies to all levels. An array has one weight
-        per level, from no parent (smoothed by the uniform distribution) to the maximum number of parents. "auto"
-        selects the weights level by level by leave-one-out cross-validation.
+        per level, from no parent (smoothed by the uniform distribution) to the maximum number of parents. "auto" means
+        that the weights are selected level by level with leave-one-out cross-validation.
     sparse : "auto" or bool, default="auto"
         Whether to store only the counts of observed contexts, that is, combinations of parent values
-        (:class:`~tanlearn.models.back_off.BackOffTables`), instead of all CPT entries. "auto" stores all entries if
-        there are at most 1,048,576. The probabilities are the same, with one exception: if missing values of a row
-        cannot be marginalized exactly within 1e9 operations (or ``TANLEARN_MAX_ROW_OPERATIONS``), both kinds of CPTs
-        approximate the score differently, with an :class:`~tanlearn.InexactMarginalizationWarning`.
+        (:class:`~tanlearn.models.back_off.BackOffTables`), instead of all CPT entries. "auto" means that all entries
+        are stored if there are at most 1,048,576. The probabilities are the same, with one exception: if missing values
+        of a row cannot be marginalized exactly within 1e9 operations (or ``TANLEARN_MAX_ROW_OPERATIONS``), the two
+        kinds of CPTs approximate the score differently, with an :class:`~tanlearn.InexactMarginalizationWarning`.
     n_jobs : int, optional
         Number of threads, as in joblib. Results do not depend on ``n_jobs``.
 
@@ -50,8 +50,8 @@ class HierarchicalSmoothing(BaseEstimator):
     m_ : ndarray of shape (n_levels,)
         The weights of the levels.
     log_loss_, error_ : float
-        Leave-one-out mean of -log P(class | features), and leave-one-out error rate. Both are set only if ``m`` is
-        "auto".
+        Mean of -log P(class | features), and error rate, both by leave-one-out cross-validation. They are set only if
+        ``m`` is "auto".
 
     Notes
     -----
@@ -63,10 +63,11 @@ class HierarchicalSmoothing(BaseEstimator):
     and the CPT of a feature uses all its parents. A row with missing parents is counted at the levels before its first
     missing parent. The class prior is smoothed by Laplace's rule.
 
-    "auto" tries 0.1, 0.3, 1, ..., 100 for m_0 in naive Bayes, then for m_1 with one parent per feature, and so on. It
-    selects the weights with the highest conditional likelihood of the classes. Leave-one-out is exact: each row is
-    removed from the counts of its own contexts. The time is n_levels (n_levels + 7) passes over rows x features x
-    classes. With more than two million rows x classes x candidates, an evenly spaced subset of the rows is evaluated.
+    With "auto", the weights 0.1, 0.3, 1, ..., 100 are tried for m_0 in naive Bayes, then for m_1 with one parent per
+    feature, and so on. The weights with the highest conditional likelihood of the classes are selected. Leave-one-out
+    predictions are exact, because each row is removed from the counts of its own contexts. This takes n_levels
+    (n_levels + 7) passes over rows x features x classes. If rows x classes x candidates exceed two million, an evenly
+    spaced subset of the rows is evaluated.
 
     References
     ----------
@@ -156,7 +157,7 @@ class HierarchicalSmoothing(BaseEstimator):
 
 
 def read_concentrations(m: Any, n_levels: int) -> FloatArray | None:
-    """Return the weights (n_levels,) in ``m``, or None for "auto"; raise ValueError for invalid weights."""
+    """Return the weights (n_levels,) in ``m``, or None for "auto". Raise ValueError for invalid weights."""
     if isinstance(m, str):
         return None
     given = np.asarray(m)
@@ -171,7 +172,7 @@ def read_concentrations(m: Any, n_levels: int) -> FloatArray | None:
 
 
 def log_class_prior(counts: AnyArray) -> FloatArray:
-    """Return the log-probabilities of the classes by Laplace's rule, both (n_classes,)."""
+    """Return the log-probabilities (n_classes,) of the classes by Laplace's rule, from their counts (n_classes,)."""
     prior: FloatArray = counts + 1.0
     prior /= prior.sum()
     log_all(prior, prior)

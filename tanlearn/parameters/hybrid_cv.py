@@ -28,36 +28,36 @@ __all__ = ["MINI_BATCH_LOSS", "HybridCV", "default_learners"]
 
 #: Loss of the mini-batch learner, a large soft margin. It suits many features, many classes, and gradient TAN.
 MINI_BATCH_LOSS = SoftHybrid(trade_off=30, gamma=10, eta=0.3)
-#: Losses of the batch learners: close to likelihood, close to conditional likelihood, and margin.
+#: Losses of the batch learners: close to likelihood, close to conditional likelihood, and a margin.
 LOSSES = SoftHybrid(trade_off=1), SoftHybrid(trade_off=1000), SoftHybrid(trade_off=100, gamma=10)
 
 
 class HybridCV(BaseEstimator):
-    """Generative, discriminative or margin-based parameters, with loss and method selected on held-out rows.
+    """Generative, discriminative or margin-based parameters, with the loss and the method selected on held-out rows.
 
-    No loss is best for all data. If the classes are separable, conditional likelihood or margin losses should be
-    trained to convergence. Few or noisy rows need parameters close to the frequencies, and many features need margins
-    and mini-batches. L-BFGS therefore minimizes three losses on each fold, and the held-out rows are classified at
-    several iterations. A fourth loss is minimized on mini-batches. Among all candidates with an error within one
-    standard error of the lowest error, the candidate with the lowest log loss is selected and fitted to all rows. Its
-    probabilities are calibrated on the same held-out rows.
+    No loss is best for all data sets. If the classes are separable, conditional likelihood or margin losses should be
+    trained to convergence. If rows are few or noisy, parameters should be close to the frequencies. Many features
+    require margins and mini-batches. Therefore, three losses are minimized by L-BFGS on each fold, and the held-out
+    rows are classified after several numbers of iterations. A fourth loss is minimized on mini-batches. Of all
+    candidates whose error is within one standard error of the lowest error, the candidate with the lowest log loss is
+    selected and fitted to all rows. Its probabilities are calibrated on the same held-out rows.
 
     Parameters
     ----------
     learners : sequence of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, optional
-        Candidates, each with its own loss. For the first three types, the number of iterations is selected, too. Its
-        maximum is ``max_iter`` of this class, and ``max_iter`` of the candidates is ignored.
+        Candidates, each with its own loss. For the first three types, the number of iterations is selected, too. The
+        maximum is ``max_iter`` of this class; ``max_iter`` of the candidates is ignored.
     max_iter : int, default=100
         Maximum number of iterations of the batch learners.
     cv : int or float, optional
-        Number of folds, or the fraction of the rows that is held out once. By default, data of up to 300,000 values
-        (rows times features times classes) are split into five folds, and data of up to 3,000,000 values into three.
-        With larger data, one fifth of the rows is held out once.
+        Number of folds, or the fraction of the rows that is held out once. By default, there are five folds if rows
+        times features times classes are at most 300,000, and three folds up to 3,000,000. For larger data, one fifth of
+        the rows is held out once.
     calibrate : bool, default=True
-        Whether to calibrate the predicted probabilities on the held-out rows. A temperature divides the log joint, or
-        only the evidence of the features if the log loss is then clearly lower (``EvidenceCalibration``, not for CPTs
-        of few bits). Each fold discretizes continuous columns without its held-out rows and, on small data, learns its
-        own structure if the estimator learns one.
+        Whether to calibrate the predicted probabilities on the held-out rows. The log joint is divided by a
+        temperature. If the log loss is then clearly lower, only the evidence of the features is divided
+        (``EvidenceCalibration``, not for CPTs with few bits). Each fold discretizes continuous columns without its
+        held-out rows and, on small data, learns its own structure if the estimator learns one.
     increasing : sequence of str or int, default=()
         Names or positions of columns. If the value of such a column rises, the log odds of the second class (in sorted
         order) do not fall. The columns must contain numbers or ordered categories, and have no children in the
@@ -68,7 +68,7 @@ class HybridCV(BaseEstimator):
     n_jobs : int, optional
         Number of threads, as in joblib, each for one learner and fold. Results do not depend on ``n_jobs``.
     verbose : int, default=0
-        1 prints the selected learner.
+        If 1, the selected learner is printed.
 
     Attributes
     ----------
@@ -84,9 +84,9 @@ class HybridCV(BaseEstimator):
     best_index_ : int
         Index of the learner in ``cv_results_``.
     best_params_ : dict
-        The learner by its name, as in ``cv_results_``.
+        The name of the selected learner, as in ``cv_results_``.
     cv_results_ : dict
-        As in scikit-learn, for each learner at its best number of iterations: ``params``, ``param_learner``,
+        Results as in scikit-learn, for each learner at its best number of iterations: ``params``, ``param_learner``,
         ``split<k>_test_score``, ``mean_test_score`` (over all rows), ``std_test_score`` and ``rank_test_score``. In
         addition, ``best_n_iter`` is the best number of iterations, and ``mean_log_loss`` is the log loss at the best
         temperature.
@@ -98,7 +98,7 @@ class HybridCV(BaseEstimator):
         Whether the final fit ended because of its tolerance.
     history_ : list of Iteration or list of EpochReport
         Mean loss per row at the start and after each iteration of the final fit. The list is empty if the start was
-        selected. For mini-batches, the reports of the epochs.
+        selected. For mini-batches, it contains the reports of the epochs.
 
     See Also
     --------
@@ -178,11 +178,11 @@ class HybridCV(BaseEstimator):
         Raises
         ------
         ValueError
-            If missing values cannot be marginalized, there is only one class or one row, or fewer rows than folds. The
-            error is also raised if a column of ``increasing`` or ``decreasing`` is unknown, is listed twice, has no
-            order or has children, or if there are not two classes.
+            If missing values cannot be marginalized, if there is only one class or one row, or if there are fewer rows
+            than folds. The error is also raised if a column of ``increasing`` or ``decreasing`` is unknown, is listed
+            twice, has no order or has children, or if there are not two classes.
         TypeError
-            If a learner has a type that ``learners`` does not allow.
+            If a learner in ``learners`` has an unsupported type.
         """
         self._validate_params()
         return self.fit_on_parts(structure, data, held_out_parts(data, self.cv), rng=rng)
@@ -198,14 +198,14 @@ class HybridCV(BaseEstimator):
         trained_parts: list[FittedTables] | None = None,
         structures: Sequence[Structure] | None = None,
     ) -> Tables:
-        """Fit the CPTs of a structure, with given splits into training and held-out rows.
+        """Fit the CPTs of a structure with given splits into training and held-out rows.
 
         Parameters
         ----------
         structure : Structure
             The augmenting parents.
         data : EncodedData
-            Rows of the final fit.
+            Rows for the final fit.
         parts : sequence of (EncodedData, EncodedData)
             Training rows and held-out rows of each split.
         rng : numpy.random.Generator
@@ -216,7 +216,8 @@ class HybridCV(BaseEstimator):
             CPTs that the last learner has already fitted to each split. The learner is then not fitted to the splits
             again.
         structures : sequence of Structure, optional
-            The structure of each split, learned without its held-out rows. The default is ``structure`` for all splits.
+            Structure for each split, learned without its held-out rows. By default, ``structure`` is used for all
+            splits.
 
         Returns
         -------
@@ -243,7 +244,7 @@ class HybridCV(BaseEstimator):
                     f"learners must be instances of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, "
                     f"got {learner!r}. Fit other learners directly, without HybridCV."
                 )
-            learner.set_params(calibrate=False)  # calibration takes place once, below
+            learner.set_params(calibrate=False)  # scores are calibrated once, below
         monotone = MonotoneCPTs.of_columns(self.increasing, self.decreasing, data)
         if monotone is not None:
             monotone.check_structure(structure, data)
@@ -274,7 +275,7 @@ class HybridCV(BaseEstimator):
         return tables if monotone is None else monotone.apply(tables)
 
     def _keep(self, choice: Choice, learners: Sequence[Any]) -> None:
-        """Set the attributes of the selection and the results of all learners, each at its best evaluation."""
+        """Set the attributes of the selection, and the results of each learner at its best evaluation."""
         self.calibration_ = choice.calibration if self.calibrate else Calibration()
         every, best = np.arange(len(learners)), choice.best_evaluations
         errors, settings = choice.errors[every, best], [{"learner": clone(one, safe=False)} for one in learners]
@@ -289,7 +290,7 @@ class HybridCV(BaseEstimator):
 
 
 def default_learners(**settings: Any) -> list[Any]:
-    """Return the default candidates of :class:`HybridCV`; ``settings`` apply to the last one, on mini-batches."""
-    # Losses are cloned, so that the model owns the selected one.
+    """Return the default candidates of :class:`HybridCV`. ``settings`` apply to the last, which uses mini-batches."""
+    # Losses are cloned, so that the model has its own copy of the selected loss.
     batch = [LBFGS(loss=clone(loss)) for loss in LOSSES]
     return [*batch, StochasticGradient(**{"loss": clone(MINI_BATCH_LOSS), **settings})]

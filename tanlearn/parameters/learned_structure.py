@@ -1,4 +1,4 @@
-"""Structures that can be learned again without the held-out rows that evaluate the parameters."""
+"""Structures that can be learned again without the held-out rows on which parameters are evaluated."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from tanlearn.structures.structures import Structure
 
 __all__ = ["LearnedStructure", "are_relearned", "copy_generator", "structures_of_parts"]
 
-#: Maximum of rows times features times classes up to which structures are learned again for each split.
+#: Largest product of rows, features and classes for which structures are learned again for each split.
 MOST_RELEARNED = 300_000
 
 
 class LearnedStructure(Structure):
-    """Structure with the learner that returned it."""
+    """Structure that also contains the learner by which it was learned."""
 
     def __init__(self, structure: Structure, learner: Any, rng: np.random.Generator) -> None:
         super().__init__(structure.parents, allow_cycles=not structure.is_acyclic)
-        # rng is in the state at the start of the learner. Learning again starts from the same state. The result is
-        # therefore independent of threads, and a learner that draws structures at random finds the same structure.
+        # rng has the same state as when the learner started. Learning again starts from this state. The result
+        # therefore does not depend on threads, and a learner that draws random structures finds the same structure.
         self._learner, self._rng = learner, rng
 
     def relearn(self, data: EncodedData) -> Structure:
@@ -52,9 +52,9 @@ def structures_of_parts(
 ) -> list[Structure]:
     """Return one structure per split, learned without its held-out rows if possible.
 
-    The structure is learned again if it has a method ``relearn`` and the data are small; otherwise it is used for all
-    splits. If it cannot be learned from the rows of a split, a UserWarning is issued and the structure of all rows is
-    used.
+    The structure is learned again if it has a method ``relearn`` and the data are small. Otherwise, the structure
+    itself is used for all splits. If no structure can be learned from the rows of a split, a UserWarning is issued, and
+    the structure of all rows is used.
     """
     relearn = getattr(structure, "relearn", None)
     if relearn is None or not are_relearned(parts):
@@ -70,9 +70,9 @@ def structures_of_parts(
 
 
 def copy_generator(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator in the same state, which also spawns the same child generators."""
+    """Return a copy of a generator in the same state, which also spawns the same child generators."""
     own = rng.bit_generator
-    seed: Any = deepcopy(own.seed_seq)  # some supported versions of NumPy drop it when they copy generators
+    seed: Any = deepcopy(own.seed_seq)  # some supported versions of NumPy do not copy it with the generator
     duplicate = type(own)(seed)
     duplicate.state = own.state
     return np.random.Generator(duplicate)

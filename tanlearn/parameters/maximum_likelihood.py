@@ -19,7 +19,7 @@ from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["MaximumLikelihood"]
 
-#: If the total weight is below this fraction of the smoothing count, all probabilities are equal up to a millionth.
+#: Ratio of total weight to smoothing count below which all probabilities are equal, up to a millionth.
 _LIGHTEST = 1e-6
 
 
@@ -29,7 +29,7 @@ class MaximumLikelihood(BaseEstimator):
     Parameters
     ----------
     alpha : float, default=1.0
-        Count added to each CPT entry (a symmetric Dirichlet prior). 1 is Laplace's rule, and 0 gives unsmoothed
+        Count that is added to each CPT entry (a symmetric Dirichlet prior). 1 is Laplace's rule, and 0 means unsmoothed
         frequencies.
     epsilon : float or None, default=None
         Value that replaces zero probabilities before renormalization, as in order-based and maximum-margin learning
@@ -131,7 +131,7 @@ class MaximumLikelihood(BaseEstimator):
         for k, first, last in zip(n_values, offset[:-1], offset[1:], strict=True):
             counted, p = counts[first:last].reshape(k, -1), theta[first:last].reshape(k, -1)
             np.add(counted, float(self.alpha), out=p)
-            if self.shrinkage and first:  # the first group is the prior
+            if self.shrinkage and first:  # position 0 is the class prior
                 p += self.shrinkage * _normalize(counted.sum(axis=1, keepdims=True).astype(np.float64))
             _normalize(p)
             if self.epsilon is not None:
@@ -142,7 +142,7 @@ class MaximumLikelihood(BaseEstimator):
 
 
 def _normalize(p: FloatArray) -> FloatArray:
-    """Divide each column by its sum in place. A column with sum zero becomes uniform."""
+    """Divide each column by its sum, in place. A column whose sum is zero becomes uniform."""
     total = p.sum(axis=0)
     np.divide(p, total, out=p, where=total > 0)
     p[:, total <= 0] = 1.0 / len(p)

@@ -1,17 +1,17 @@
-"""Isotonic regression of trained CPTs, after which the log odds of two classes rise or fall with some features.
+"""Isotonic regression of trained CPTs, so that the log odds of two classes rise or fall with some features.
 
-Let f be a feature without children. The log odds of the classes depend on its value x only by
+Let f be a feature without children. The log odds of the classes depend on its value x only through
 
     log p(x | 1, parents) - log p(x | 0, parents),
 
-so they are monotone in x if this difference is monotone for all values of the parents. Among all CPTs with this
-property, the smallest sum of Kullback-Leibler divergences KL(p || q) over both classes is attained by
+so they are monotone in x if this difference is monotone for all values of the parents. Of all CPTs with this property,
+the following CPTs have the smallest sum of Kullback-Leibler divergences KL(p || q) over both classes:
 
     q(x | 1) = (p(x | 0) + p(x | 1)) phi_x,   q(x | 0) = (p(x | 0) + p(x | 1)) (1 - phi_x),
 
 where phi is the isotonic regression of p(x | 1) / (p(x | 0) + p(x | 1)) with weights p(x | 0) + p(x | 1). These CPTs
-are normalized. A calibration of both classes by one temperature and one power is an increasing function of the log
-odds, so it keeps the order.
+are normalized. A calibration of both classes by the same temperature and power is an increasing function of the log
+odds, so it preserves monotonicity.
 
 Reference: Dykstra, Kochar, Robertson: Inference for likelihood ratio ordering in the two-sample problem. Journal of the
 American Statistical Association 90, 1995.
@@ -40,7 +40,8 @@ _FEW_BITS = (
     "CPTs of few bits are rounded one by one, so the log odds of columns in increasing and decreasing would not be "
     "monotone. Leave bits out, or remove the columns from increasing and decreasing."
 )
-#: Smallest probability in isotonic regression. Products of two of them are positive, so log odds are finite.
+#: Smallest probability in isotonic regression. The product of two such probabilities is positive, so log odds are
+#: finite.
 _LEAST = 1e-150
 
 
@@ -56,7 +57,7 @@ class MonotoneCPTs:
 
     @classmethod
     def of_columns(cls, increasing: Sequence[Any], decreasing: Sequence[Any], data: EncodedData) -> MonotoneCPTs | None:
-        """Return the isotonic regression for some columns of the data, or None if there are none.
+        """Return the isotonic regression for the given columns of the data, or None without such columns.
 
         Raises ``ValueError`` unless there are two classes, or if a column is unknown, is listed twice or has no order.
         """
@@ -64,7 +65,7 @@ class MonotoneCPTs:
         return cls(directions, numbers_of_ranked(data)) if directions.any() else None
 
     def on(self, data: EncodedData) -> MonotoneCPTs:
-        """Return a copy for other rows, whose cut points may differ, for example in a cross-validation split."""
+        """Return a copy for other rows, which may have other cut points, for example in a cross-validation split."""
         return replace(self, n_ranked=numbers_of_ranked(data))
 
     def check_parents(self, parents: IntArray, child: IntArray, data: EncodedData, name: str) -> None:
@@ -87,9 +88,9 @@ class MonotoneCPTs:
         self.check_parents(structure.parents, np.arange(structure.n_features), data, "structure")
 
     def apply(self, tables: Tables) -> Tables:
-        """Return the closest CPTs with monotone log odds. Other CPTs change only by rounding to the quantum.
+        """Return the closest CPTs with monotone log odds. Other CPTs change only by rounding.
 
-        Raises ``ValueError`` for CPTs of few bits.
+        Raises ``ValueError`` for CPTs with few bits.
         """
         if tables.bits is not None:
             raise ValueError(_FEW_BITS)
@@ -102,7 +103,7 @@ class MonotoneCPTs:
         return Tables(layout, cells, tables.is_normalized)
 
     def _pooled(self, log_p: AnyArray, feature: int) -> FloatArray:
-        """Return the pooled CPT of a feature, shape (values, values of each parent, 2), normalized or not."""
+        """Return the pooled CPT (values, values of each parent, 2) of a feature, which may not be normalized."""
         n_values, most = len(log_p), log_p.max(axis=0)
         p = np.exp(log_p - most)
         totals = p.sum(axis=0)
@@ -115,6 +116,6 @@ class MonotoneCPTs:
 
 
 def refuse_bits(directions: dict[str, Sequence[Any]]) -> None:
-    """Raise ValueError for monotone columns, whose log odds would not be monotone after rounding."""
+    """Raise ValueError if there are monotone columns, whose log odds would not be monotone after rounding."""
     if any(directions.values()):
         raise ValueError(_FEW_BITS)

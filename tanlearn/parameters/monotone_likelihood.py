@@ -29,11 +29,11 @@ __all__ = ["MonotoneLikelihood"]
 
 
 class MonotoneLikelihood(BaseEstimator):
-    """Smoothed frequencies with log odds of two classes that rise or fall with chosen features.
+    """Smoothed frequencies for two classes whose log odds rise or fall with chosen features.
 
-    Use it with :class:`~tanlearn.NaiveBayesClassifier`. It fits the CPTs of maximum likelihood among all CPTs with
-    monotone log odds. Without a ``class_prior``, the log odds of ``predict_joint_log_proba`` never change in the wrong
-    direction between two values, not even by a rounding error.
+    Use this learner with :class:`~tanlearn.NaiveBayesClassifier`. Of all CPTs with monotone log odds, it fits the CPTs
+    with the highest likelihood. If no ``class_prior`` is set, the log odds of ``predict_joint_log_proba`` never change
+    in the wrong direction between two values, not even by a rounding error.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class MonotoneLikelihood(BaseEstimator):
     decreasing : sequence of str or int, default=()
         Names or positions of columns. If the value of such a column rises, these log odds do not rise.
     alpha : float, default=1.0
-        Count added to each CPT entry, above 0.
+        Count that is added to each CPT entry, above 0.
 
     See Also
     --------
@@ -57,7 +57,7 @@ class MonotoneLikelihood(BaseEstimator):
 
         p(x | 1) = n_x phi_x / n_1,   p(x | 0) = n_x (1 - phi_x) / n_0
 
-    A category for missing values (``handle_missing="category"``) has no position in the order, and keeps its
+    The category for missing values (``handle_missing="category"``) has no position in the order, and keeps its
     frequencies. ``with_bits`` raises an error, because rounding each probability to few bits could break the order.
 
     References
@@ -112,8 +112,8 @@ class MonotoneLikelihood(BaseEstimator):
         Raises
         ------
         ValueError
-            If there are not exactly two classes, or if a monotone column is unknown, is listed twice, has no order or
-            has an edge.
+            If there are not exactly two classes, or if a monotone column is unknown, listed twice, has no order, or has
+            an edge.
         """
         self._validate_params()
         require_two_classes(data)

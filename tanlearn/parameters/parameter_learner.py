@@ -1,4 +1,4 @@
-"""Protocol of parameter learners, which fit the CPTs of a structure to data."""
+"""Protocol for parameter learners, which fit the CPTs of a structure to data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["ParameterLearner", "check_learner_device", "counts_classes", "needs_
 
 
 class ParameterLearner(Protocol):
-    """Protocol of a parameter learner, which fits the CPTs of a given structure.
+    """Protocol for parameter learners, which fit the CPTs of a given structure.
 
     Iterative learners set these attributes in ``fit``, if they are available: ``n_iter_``, the number of iterations;
     ``converged_``, whether the iteration reached its tolerance; and ``history_``, a list of
@@ -28,13 +28,13 @@ class ParameterLearner(Protocol):
     evaluates its parameters on each split with the structure of that split. Other learners ignore the method.
 
     A learner that can be fitted to sums over rows, and therefore in batches, has the attribute ``needs``:
-    ``"families"`` with the method ``from_counts(layout, cells)``; ``"contexts"`` with
-    ``from_contexts(contexts, rows)``; or ``"gradients"`` with ``from_objective(structure, layout, cells, rows)``.
-    Without it, ``fit`` gets all rows.
+    ``"families"`` with the method ``from_counts(layout, cells)``; ``"contexts"`` with ``from_contexts(contexts,
+    rows)``; or ``"gradients"`` with ``from_objective(structure, layout, cells, rows)``. Without this attribute, ``fit``
+    is called with all rows.
 
-    A learner whose class prior consists of class frequencies has the attribute ``counts_classes = True``. Without it,
-    the class prior counts as a trained parameter, which keeps its ratio to the frequencies if users set other class
-    probabilities.
+    A learner whose class prior consists of class frequencies has the attribute ``counts_classes = True``. Without this
+    attribute, the class prior is treated as a trained parameter, whose ratio to the frequencies is kept if users set
+    other class probabilities.
     """
 
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
@@ -57,20 +57,20 @@ class ParameterLearner(Protocol):
 
 
 def needs_of(learner: Any) -> str:
-    """Return the kind of data that a learner needs: its attribute ``needs``, by default ``"rows"``."""
+    """Return the kind of data that a learner needs, which is its attribute ``needs``, or ``"rows"`` without it."""
     needs: str = getattr(learner, "needs", "rows")
     return needs
 
 
 def counts_classes(learner: Any) -> bool:
-    """Return ``counts_classes``: whether the class prior of a parameter learner consists of class frequencies."""
+    """Return whether the class prior of a parameter learner consists of class frequencies (``counts_classes``)."""
     return bool(getattr(learner, "counts_classes", False))
 
 
 def check_learner_device(learner: Any, device: str) -> None:
     """Raise ValueError if a structure or parameter learner has no kernels for a device.
 
-    The attribute ``devices`` of a learner lists its devices. Without it, the learner supports the CPU only.
+    The attribute ``devices`` of a learner lists the supported devices. Without it, the learner supports only the CPU.
     """
     devices = getattr(learner, "devices", ("cpu",))
     if device not in devices:

@@ -27,16 +27,16 @@ __all__ = ["StochasticGradient"]
 
 
 class StochasticGradient(BaseEstimator):
-    """Adam on mini-batches for a fixed structure: gradient TAN without structure learning.
+    """Training by Adam on mini-batches for a fixed structure, that is, gradient TAN without structure learning.
 
     Parameters
     ----------
     loss : Loss, optional
-        Any loss; ``Hybrid()`` by default.
+        Any loss. The default is ``Hybrid()``.
     learning_rate : float, default=0.01
-        Initial learning rate of Adam; it decays exponentially to a thousandth.
+        Initial learning rate of Adam. It decays exponentially to a thousandth of this value.
     n_epochs : int, default=100
-        Passes over the data.
+        Number of passes over the data.
     batch_size : int, default=100
         Number of rows per step.
     init : {"uniform", "maximum-likelihood"}, default="maximum-likelihood"
@@ -45,9 +45,9 @@ class StochasticGradient(BaseEstimator):
         Type of the parameters during training.
     parent_dropout : float, default=0.0
         Probability, at most 0.5, that the parents of a feature are replaced in a step, by no parent or by one of eight
-        random features that precede it. Values of 0.3 to 0.5 reduce overfitting in long training with large margins. On
-        letter, the error of the maximum-likelihood tree is 8.7 % instead of 9.7 %. During training, the CPTs need up to
-        ten times the memory, and a step takes a third longer.
+        random features that precede it. Values of 0.3 to 0.5 reduce overfitting in long trainings with large margins.
+        For example, the error of the maximum-likelihood tree on letter is 8.7 % instead of 9.7 %. During training, CPTs
+        take up to ten times as much memory, and a step takes a third longer.
     bits : int or tuple of (int, int), optional
         Number of bits per parameter, or integer and fraction bits, of fixed-point CPTs (resource-efficient BNs, III),
         as for :class:`~tanlearn.TANClassifier`.
@@ -55,16 +55,16 @@ class StochasticGradient(BaseEstimator):
         Whether to calibrate the predicted probabilities on held-out rows: cross-validation folds, or one fifth of the
         rows of large data. The final CPTs are fitted to all rows.
     verbose : int, default=0
-        1 prints the selected split of ``bits`` and the errors of all splits.
+        If 1, the selected split of ``bits`` and the errors of all splits are printed.
 
     Attributes
     ----------
     n_iter_ : int
-        Number of epochs trained.
+        Number of trained epochs.
     calibration_ : Calibration
         Calibration of the predicted probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     history_ : list of EpochReport
-        One report per epoch, as for :class:`~tanlearn.TANClassifier`. Its ``loss`` is the mean over the losses before
+        One report per epoch, as for :class:`~tanlearn.TANClassifier`. Its ``loss`` is the mean of the losses before
         each step of the epoch.
 
     Examples
@@ -132,7 +132,7 @@ class StochasticGradient(BaseEstimator):
         data : EncodedData
             Training rows; missing values are marginalized.
         rng : numpy.random.Generator
-            Random generator for the initialization and of the order of the rows.
+            Random generator for the initialization and the order of the rows.
 
         Returns
         -------

@@ -1,7 +1,8 @@
 """Expectation maximization over the classes of unlabeled rows.
 
 Nigam, McCallum, Thrun, Mitchell, "Text classification from labeled and unlabeled documents using EM", Machine Learning
-39, 2000: the posterior of the class of each unlabeled row gives expected counts, to which the CPTs are fitted.
+39, 2000: expected counts are computed from the posterior of the class of each unlabeled row, and the CPTs are fitted to
+these counts.
 
 The objective is a penalized log-likelihood. Let n be the counts of labeled rows, w the weights of unlabeled rows, and
 alpha the smoothing count::
@@ -12,9 +13,9 @@ Missing values of unlabeled rows are marginalized, so their families have expect
 labeled rows depend on the learner: :class:`~tanlearn.MaximumLikelihood` omits families with a missing value, and
 :class:`~tanlearn.ExpectationMaximization` marginalizes them. In both cases, no iteration decreases J.
 
-The posterior of such networks is far too certain. It is corrected by a temperature that is fitted to labeled rows, each
-scored without its own count. On eight data sets with 30 labels, the mean log loss of naive Bayes is 1.03 without
-unlabeled rows, 1.67 with them, and 0.63 with the temperature.
+Posteriors of such networks are far too certain. They are corrected by a temperature that is fitted to labeled rows,
+each of which is scored without its own count. On eight data sets with 30 labels, the mean log loss of naive Bayes is
+1.03 without unlabeled rows, 1.67 with them, and 0.63 with the temperature.
 
 Shapes: codes (n_features, n_rows), posterior (n_rows, n_classes), cells (n_cells,).
 """
@@ -42,9 +43,9 @@ from tanlearn.training.history import Iteration, Stopwatch
 
 __all__ = ["UnlabeledFit", "bounded_distances", "fit_unlabeled"]
 
-#: Maximum and minimum number of labeled rows that are left out, and their limit by the number of cells to estimate.
+#: Maximum and minimum number of labeled rows that are left out, and limit for the product with the number of cells.
 _MOST_ROWS, _FEWEST_ROWS, _NUMBERS = 300, 20, 2**24
-#: Largest difference of log joint probabilities, for classes of probability zero.
+#: Largest difference between log joint probabilities, which is also used for classes of probability zero.
 _LARGEST_DISTANCE = 1e4
 
 
@@ -53,7 +54,7 @@ class UnlabeledFit(NamedTuple):
 
     tables: Tables
     calibration: Calibration
-    history: list[Iteration]  # the start and each iteration; score: J divided by the weight of all rows
+    history: list[Iteration]  # start and all iterations; the score is J divided by the weight of all rows
     converged: bool  # whether the iteration stopped because of the tolerance
 
 
@@ -72,14 +73,14 @@ def fit_unlabeled(
     """Fit CPTs to labeled rows and to unlabeled rows, whose classes in ``unlabeled`` are ignored.
 
     ``learner`` is a ``MaximumLikelihood`` or an ``ExpectationMaximization``. ``log_prior`` (n_classes,) fixes the class
-    probabilities. The iteration starts at the fit to labeled rows. It stops when the score increases by less than
-    ``tol``.
+    probabilities. The first iteration starts from the fit to labeled rows. Iterations stop if the score increases by
+    less than ``tol``.
     """
     layout = TableLayout.of_parents(structure.parents, labeled.n_states, labeled.n_classes)
     rows = _Rows(structure, layout, labeled, unlabeled, marginalizes=isinstance(learner, ExpectationMaximization))
     if isinstance(learner, ExpectationMaximization):
         learner = MaximumLikelihood(alpha=learner.alpha)
-    # A probability that starts at zero stays zero, and left-out rows would be impossible.
+    # A probability that is zero at the start stays zero, and left-out rows would be impossible.
     smoothed = learner if learner.alpha else MaximumLikelihood(alpha=1.0)
     counts = rows.labeled_counts
     tables = _estimate(smoothed, layout, counts, log_prior)
@@ -138,7 +139,7 @@ class _Rows:
         return total, np.exp(free - evidence[:, np.newaxis])
 
     def expected_counts(self, cells: FloatArray, posterior: FloatArray, n_jobs: int | None) -> FloatArray:
-        """Return the counts of all rows, expected over classes and completions."""
+        """Return the expected counts of all rows over classes and completions."""
         d_scores = np.concatenate([posterior * self._weights[:, np.newaxis], self._indicators])
         return self.known + self._incomplete.log_joint_adjoint(cells, d_scores, n_jobs=n_jobs)
 
@@ -146,7 +147,7 @@ class _Rows:
 def _estimate(
     learner: MaximumLikelihood, layout: TableLayout, counts: FloatArray, log_prior: FloatArray | None
 ) -> Tables:
-    """Return the CPTs of counts, with the fixed class probabilities if there are any."""
+    """Estimate CPTs from counts, with the fixed class probabilities if there are any."""
     tables = learner.from_counts(layout, counts)
     return tables if log_prior is None else tables.with_log_prior(log_prior)
 
@@ -158,7 +159,7 @@ def _calibrate(
     counts: FloatArray,
     estimate: Callable[[FloatArray], Tables],
 ) -> Calibration:
-    """Calibrate on labeled rows, each of which is scored with CPTs fitted without its own count."""
+    """Calibrate on labeled rows, each of which is scored with CPTs that are fitted without its own count."""
     n_rows = min(labeled.n_samples, _MOST_ROWS, max(_FEWEST_ROWS, _NUMBERS // len(counts)))
     rows = np.arange(n_rows) * labeled.n_samples // n_rows
     distances = np.empty((n_rows, labeled.n_classes))
@@ -171,7 +172,7 @@ def _calibrate(
 
 
 def bounded_distances(scores: FloatArray) -> FloatArray:
-    """Return the difference of each log joint from the largest one of its row, or 0 for impossible rows.
+    """Return the difference between each log joint and the largest log joint of its row, or 0 for impossible rows.
 
     Shapes: scores and result: (n_samples, n_classes).
     """
@@ -183,7 +184,7 @@ def bounded_distances(scores: FloatArray) -> FloatArray:
 def _penalty(rows: _Rows, alpha: float, cells: FloatArray, log_prior: FloatArray | None) -> float:
     """Return the log-likelihood of the counted labeled rows plus the log prior of the parameters."""
     weight = rows.known + alpha
-    if log_prior is not None:  # fixed probabilities have no prior, and may be zero
+    if log_prior is not None:  # fixed class probabilities have no prior, and may be zero
         weight[: len(log_prior)] = rows.known[: len(log_prior)]
     used = weight > 0
     return float((weight[used] * cells[used]).sum())
