@@ -242,7 +242,7 @@ class BatchLearner(BaseEstimator):
         n_iter: int | None,
         data: EncodedData | None = None,
     ) -> Tables:
-        """Minimize the loss from given CPTs; ``total`` is the total weight of the rows, ``data`` if in memory."""
+        """Minimize the loss from given CPTs. ``total`` is the total weight of the rows, ``data`` or elsewhere."""
         if n_iter is None:
             n_iter = MOST_ITERATIONS if self.max_iter is None else self.max_iter
         self.n_iter_, self.converged_, self.history_ = 0, False, []

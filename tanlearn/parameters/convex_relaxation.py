@@ -263,7 +263,7 @@ def margin_rows(layout: TableLayout, data: EncodedData) -> tuple[Any, IntArray]:
 
 
 def _indicators(layout: TableLayout, codes: Codes) -> Any:
-    """Return the matrix phi: a row per sample and class (classes fastest), with a 1 for each cell in the log joint."""
+    """Return the matrix phi, with a row per sample and class (classes fastest), and 1 for cells in the log joint."""
     from scipy.sparse import csr_array
 
     n_samples, n_classes = codes.shape[1], layout.n_classes
