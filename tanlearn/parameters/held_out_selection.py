@@ -110,8 +110,8 @@ def choose(
 ) -> Choice:
     """Select a learner and its number of iterations on held-out rows.
 
-    A copy of each learner is fitted to each pair in ``parts`` (training rows, held-out rows). In place of a learner, a
-    list of FittedTables contains one entry per split. Iterative learners are evaluated at the increasing numbers
+    A copy of each learner is fitted to each pair in ``parts`` (training rows, held-out rows). A learner may also be a
+    list of FittedTables with one entry per split. Iterative learners are evaluated at the increasing numbers
     ``iterations``, where 0 is the start. Other learners are evaluated once after the fit. If ``iterations`` is None,
     this also applies to iterative learners. A run ends early after ``patience`` iterations without a lower held-out
     error or log loss. A learned structure is learned again for each split
