@@ -96,7 +96,7 @@ class _Search:
                     yield (j, *given)
 
     def _associations(self, target: int, others: IntArray, given: Sequence[int]) -> FloatArray:
-        """Return -log p of the test of each node with the target given a set (inf if there are too few rows)."""
+        """Return -log p of the test whether each node depends on the target given a set (inf with too few rows)."""
         states = self._data.n_states
         n_cells = float(states[target]) * math.prod(states[list(given)].tolist()) * states[others]
         is_tested = np.full(len(others), not given) | (n_cells * _ROWS_A_CELL <= self._weight)
@@ -109,7 +109,7 @@ class _Search:
         return np.array([self._tested[key] if tested else np.inf for key, tested in zip(keys, is_tested, strict=True)])
 
     def _test(self, target: int, others: IntArray, given: Sequence[int]) -> list[float]:
-        """Return -log p of the test of each node with the target given a set, from counts of the rows."""
+        """Return -log p of the test whether each node depends on the target given a set, from counts of the rows."""
         data, n_states = self._data, self._data.n_states
         parents = np.full((len(others), max(2, 1 + len(given))), -1)
         parents[:, : 1 + len(given)] = [target, *given]

@@ -58,7 +58,7 @@ class Graph:
         return self.add("Concat", [self.add("Unsqueeze", [one, axis]) for one in arrays], axis=1)
 
     def split(self, array: str, n_columns: int) -> list[str]:
-        """Append the columns of an array, (n,) each."""
+        """Append the columns of an array, each of shape (n,)."""
         return [self.add("Gather", [array, self.constant(np.array(i))], axis=1) for i in range(n_columns)]
 
     def lookup(self, keys: AnyArray, values: AnyArray, array: str) -> str:

@@ -311,7 +311,7 @@ def _from_folds(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
     if tables[0].ndim != 2 or wrong:
         raise ValueError(
             f"{path}: every x_tr_fold<k> and x_te_fold<k> must have one row per class label, and as many columns as "
-            f"x_tr_fold1; wrong shape: {', '.join(wrong or names[:1])}."
+            f"x_tr_fold1. These have a wrong shape: {', '.join(wrong or names[:1])}."
         )
     ends = np.cumsum([0, *map(len, tables)])
     rows = [np.arange(first, last) for first, last in itertools.pairwise(ends)]

@@ -31,8 +31,8 @@ class Notation(NamedTuple):
             raise ValueError(f"the decimal mark must be . or , and not {self.decimal!r}.")
         if self.thousands and (self.thousands not in _SEPARATORS or self.thousands == self.decimal):
             raise ValueError(
-                f"the thousands separator must be one of ',', '.', \"'\" and ' ', and differ from the decimal mark "
-                f"{self.decimal!r}, got {self.thousands!r}."
+                f"the thousands separator must be one of ',', '.', \"'\" and ' ', and must differ from the decimal "
+                f"mark {self.decimal!r}, got {self.thousands!r}."
             )
         if self.dates and self.dates not in DATE_ORDERS:
             raise ValueError(f"dates must be one of {', '.join(DATE_ORDERS)}, got {self.dates!r}.")

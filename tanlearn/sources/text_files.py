@@ -120,7 +120,7 @@ class CheckedRows(io.TextIOBase):
                 self._first = number
             if "\0" in line:
                 raise ValueError(
-                    f"line {number} contains a NUL character, as in text of another encoding, such as utf-16."
+                    f"line {number} contains a NUL character, which suggests another encoding, such as utf-16."
                 )
             self._lines.append(line)
             yield line

@@ -187,7 +187,7 @@ def test_other_texts_may_mean_missing_and_numbers_may_be_texts(write):
         (b"PAR1nonsense", "cannot be read"),
         (
             "a,b\n1,2\n".encode("utf-16-le"),
-            r"line 1 contains a NUL character, as in text of another encoding, such as utf-16",
+            r"line 1 contains a NUL character, which suggests another encoding, such as utf-16",
         ),
         (b"a,b\n1,2\n3,\x004\n", "line 3 contains a NUL character"),
         (b"a\n" + b"x" * 200_000, "line 2: field larger than field limit"),
