@@ -25,10 +25,10 @@ _N_SHOWN = 10
 class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Encode the categories of every feature as integer codes.
 
-    Categories are compared by value: ``True``, ``1`` and ``1.0`` are one category, ``"1"`` is another. The categories
-    of a feature are its distinct training values, sorted. If a frame column declares categories (pandas ``category``,
-    polars ``Enum``), its categories are all declared ones in their order, even if they do not occur. If a feature has
-    no training values, ``n_states_`` is 1 and every later value is unseen.
+    Categories are compared by value. ``True``, ``1`` and ``1.0`` are the same category, and ``"1"`` is a different
+    category. The categories of a feature are its distinct training values in sorted order. If a frame column declares
+    categories (pandas ``category``, polars ``Enum``), all declared categories are used in their order, even if they do
+    not occur. If a feature has no training values, ``n_states_`` is 1 and every later value is unseen.
 
     Parameters
     ----------
@@ -108,16 +108,16 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features), uint8 or uint16
-            Codes ``0..n_states_[i] - 1``, with the largest value of the type for missing values, in Fortran order.
+            Codes ``0..n_states_[i] - 1``, and the largest value of the type for missing values, in Fortran order.
 
         Raises
         ------
         ValueError
-            If X has other columns than in ``fit``, contains infinity, or contains an unseen category and
+            If the columns of X differ from ``fit``, if X contains infinity, or if it contains an unseen category and
             ``handle_unknown="error"``.
         TypeError
-            If a column mixes strings and numbers, contains values of any other type, or contains strings where ``fit``
-            had numbers or numbers where ``fit`` had strings.
+            If a column mixes strings and numbers, contains values of any other type, or contains strings instead of the
+            numbers in ``fit``, or vice versa.
         """
         check_is_fitted(self)
         columns = read_columns(X)
@@ -167,7 +167,7 @@ class CategoryEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class CategoryIndex:
-    """Lookup table from category to code, built in ``fit`` and used in every prediction."""
+    """Lookup table from category to code, which is created in ``fit`` and used in every prediction."""
 
     def __init__(self, categories: AnyArray, dtype: type) -> None:
         self.categories = categories  # (n_categories,) the code of a category is its index
@@ -182,7 +182,7 @@ class CategoryIndex:
         are_integers = categories.dtype.kind in "biu" or (numeric and (categories == np.floor(categories)).all())
         if are_integers and len(categories) > 0:
             low, high = int(categories.min()), int(categories.max())
-            # low - 1 and high + 1 must be 64-bit integers too.
+            # low - 1 and high + 1 must also be 64-bit integers.
             small = high - low < max(TABLE_SPAN, 4 * len(categories))
             if small and low > np.iinfo(np.int64).min and high < np.iinfo(np.int64).max:
                 self._before = low - 1
@@ -201,8 +201,8 @@ class CategoryIndex:
     def table_for(self, dtype: np.dtype[Any]) -> tuple[int, int, AnyArray] | None:
         """Return ``(low, stop, codes)``, the integer lookup table that kernels use for numbers of a dtype.
 
-        ``codes`` covers ``low..stop - 1``, followed by the codes of other numbers and of NaN. Returns None without such
-        a table, or if not all numbers of the dtype can be compared with the categories exactly.
+        ``codes`` covers ``low..stop - 1``, followed by the codes of other numbers and of NaN. Returns None if there is
+        no such table, or if not all numbers of the dtype can be compared exactly with the categories.
         """
         if self._table is None or not (self._is_exact or dtype.kind == "i"):
             return None
@@ -215,7 +215,7 @@ class CategoryIndex:
     def encode(self, column: Column) -> Codes:
         """Return the codes of a column, with the missing code for missing and unseen values. Shape: (n_samples,)."""
         if column.categories is not None:
-            # The appended entry is selected by -1, the index of a missing value.
+            # Index -1, a missing value, selects the appended entry.
             return np.append(self.codes(column.categories), self.dtype(self.unseen))[column.values]
         codes = self.codes(column.values)
         if column.missing is not None:
@@ -242,7 +242,7 @@ class CategoryIndex:
 
 
 def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str) -> Codes:
-    """Return the codes of a column, shape (n_samples,); ``handle_unknown="error"`` raises for an unseen category."""
+    """Return the codes (n_samples,) of a column. An unseen category raises ValueError if ``handle_unknown="error"``."""
     codes = index.encode(column)
     if len(index.categories) and codes[0] == index.unseen and (codes == index.unseen).all():
         _check_types(column, index.categories)
@@ -254,7 +254,8 @@ def encode_categories(column: Column, index: CategoryIndex, handle_unknown: str)
 def decode(codes: AnyArray, missing: NDArray[np.bool_], n_codes: IntArray, values: Sequence[Any]) -> AnyArray:
     """Return the values of feature-major codes as Python objects (None if missing). Shape: (n_samples, n_features).
 
-    ``values`` contains the values of the codes of each feature; codes beyond them, up to ``n_codes``, give None.
+    ``values`` contains the values of the codes of each feature. The value of additional codes, up to ``n_codes``, is
+    None.
     """
     wrong = ~missing & ((codes < 0) | (codes >= n_codes[:, np.newaxis]) | (codes != np.floor(codes)))
     if wrong.any():
@@ -279,9 +280,9 @@ def refuse_unseen(column: Column, codes: Codes, index: CategoryIndex) -> None:
 
 
 def _check_types(column: Column, categories: AnyArray) -> None:
-    """Raise TypeError if the type of a column's values rules out that any of them equals a category."""
+    """Raise TypeError if values of a column cannot be equal to any category because of their type."""
     present = column.present
-    # Without declared categories, all values of a column have one kind.
+    # Without declared categories, all values of a column have the same kind.
     differ = column.values[present] if column.categories is not None else np.zeros(np.count_nonzero(present))
     rows = np.flatnonzero(present)[np.unique(differ, return_index=True)[1]].tolist()
     values = [column.value(row) for row in rows]

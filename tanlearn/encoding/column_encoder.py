@@ -1,4 +1,4 @@
-"""Codes of columns by fitted categories and discretizers, decoding, and the ranges and means of continuous columns."""
+"""Encoding and decoding by fitted categories and discretizers, and ranges and means of continuous columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tanlearn.sources.table import Table
 
 __all__ = ["ColumnEncoder", "category_codes", "mean_values", "value_ranges", "wider_ranges"]
 
-#: Smallest and largest value of each column, (nan, nan) without values; None for categorical columns, or if unknown.
+#: Smallest and largest value of each column, or (nan, nan) without values, or None if unknown or categorical.
 Ranges: TypeAlias = list[tuple[float, float] | None]
 
 
@@ -30,10 +30,10 @@ class ColumnEncoder:
     def __init__(
         self, categories: Sequence[AnyArray | None], discretizer: Any, has_missing_category: NDArray[np.bool_]
     ) -> None:
-        self._discretizer = discretizer  # fitted to the columns without categories; None if there are none
-        self._has_missing_category = has_missing_category  # (n_features,) the last code is that of missing values
+        self._discretizer = discretizer  # fitted to the columns without categories, or None without such columns
+        self._has_missing_category = has_missing_category  # (n_features,) whether the last code is for missing values
         continuous = [i for i, known in enumerate(categories) if known is None]
-        # (n_features,) numbers of categories or intervals, at least 1, with the category of missing values
+        # (n_features,) numbers of categories or intervals, at least 1, including the category of missing values
         self.n_states: IntArray = np.array(
             [1 if known is None else max(len(known), 1) for known in categories], np.intp
         )
@@ -41,7 +41,7 @@ class ColumnEncoder:
             self.n_states[continuous] = discretizer.n_states_
         self.n_states += has_missing_category
         self._dtype = codes_dtype(int(self.n_states.max()))
-        # Lookup tables of the categorical columns, None for continuous columns
+        # Lookup tables for the categorical columns, with None for continuous columns
         self.indexes = [None if known is None else CategoryIndex(known, self._dtype) for known in categories]
         cuts: list[FloatArray | None] = [None] * len(categories)
         if type(discretizer) in CUT_POINT_DISCRETIZERS:
@@ -56,9 +56,9 @@ class ColumnEncoder:
         return np.where([index is None for index in self.indexes], n_intervals, 0)
 
     def encode(self, columns: Table, handle_unknown: str, n_jobs: int | None = None) -> Codes:
-        """Return the codes of the columns, shape (n_features, n_samples), with the missing code for all missing values.
+        """Return the codes (n_features, n_samples) of the columns, with the missing code for all missing values.
 
-        ``handle_unknown`` is "missing" or "error", for unseen categories.
+        ``handle_unknown`` ("missing" or "error") determines how unseen categories are treated.
         """
         codes: AnyArray = np.empty((len(columns), columns.n_samples), self._dtype)
         done = self._numbers.encode(columns, codes, n_jobs)
@@ -75,13 +75,13 @@ class ColumnEncoder:
             missing = found == missing_code(found.dtype)
             codes[continuous] = np.where(missing, codes.dtype.type(missing_code(codes.dtype)), found)
             return codes
-        for i in continuous:  # not numeric: raises unless all values are missing
+        for i in continuous:  # for a column that is not numeric, raises an error unless all values are missing
             columns[i].numbers(were_numbers=True)
             codes[i] = missing_code(codes.dtype)
         return codes
 
     def mark_missing(self, columns: Table, codes: Codes) -> None:
-        """Replace the missing code by the category of missing values, in place, where a column has one.
+        """Replace missing codes with the category of missing values, in place, in columns that have this category.
 
         Unseen categories keep the missing code. Shapes: codes: (n_features, n_samples).
         """
@@ -95,8 +95,8 @@ class ColumnEncoder:
     ) -> AnyArray:
         """Return the categories, or the typical values of intervals, of feature-major codes; missing values are None.
 
-        Codes of the category of missing values give None, too. ``missing`` (n_features, n_samples) masks missing
-        codes; the result has shape (n_samples, n_features).
+        Codes of the category of missing values are also decoded to None. ``missing`` (n_features, n_samples) is a mask
+        of missing codes. The result has shape (n_samples, n_features).
         """
         values: list[Any] = []
         for index, typical in zip(self.indexes, typical_values, strict=True):
@@ -115,9 +115,9 @@ def category_codes(columns: Table, categories: Sequence[AnyArray | None], n_jobs
 
 
 def value_ranges(columns: Table, chosen: list[int]) -> Ranges:
-    """Return the smallest and the largest value of each chosen column, and None for each other column.
+    """Return the smallest and the largest value of each chosen column, and None for all other columns.
 
-    Zeros have no sign, as in summaries, because the order of rows would decide between 0.0 and -0.0.
+    Zeros have no sign, as in summaries, because otherwise the order of the rows would decide between 0.0 and -0.0.
     """
     found: Ranges = [None] * len(columns)
     # fmin and fmax skip NaN, and return it only if there is no other value.
@@ -133,7 +133,7 @@ def value_ranges(columns: Table, chosen: list[int]) -> Ranges:
 
 
 def wider_ranges(known: Ranges, others: Ranges) -> Ranges:
-    """Return ranges extended by other ranges, or the same list if nothing changes; None does not extend a range."""
+    """Return ranges extended by other ranges, or the same list if nothing changes. None does not extend a range."""
     wider = [
         own if own is None or other is None else (float(np.fmin(own[0], other[0])), float(np.fmax(own[1], other[1])))
         for own, other in zip(known, others, strict=True)

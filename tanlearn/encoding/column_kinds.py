@@ -28,16 +28,16 @@ __all__ = [
 
 #: Largest number of categories of a column.
 LARGEST_N_STATES = missing_code(np.uint16)
-#: Number of leading rows of a column that are examined first.
+#: Number of rows at the beginning of a column that are examined first.
 _FIRST_ROWS = 256
-#: Number of columns that are scanned together: the marks of values that occur take 8 MiB.
+#: Number of columns that are scanned together. The masks of values that occur then take 8 MiB.
 _COLUMNS_PER_SCAN = 2**11
 
 
 def find_all_categories(
     option: Any, table: Table, names: AnyArray | None, n_jobs: int | None = None
 ) -> list[AnyArray | None]:
-    """Return the categories of each column, shape (n_categories,), or None for a continuous column.
+    """Return the categories (n_categories,) of each column, or None for a continuous column.
 
     ``option`` is ``discrete_features`` of :class:`~tanlearn.TableEncoder`; ``names`` are the column names, if any.
     """
@@ -60,12 +60,12 @@ def find_all_categories(
 
 
 def _are_categories(numbers: AnyArray) -> bool:
-    """Return whether "auto" treats a column with these distinct numbers as categorical, for any dtype."""
+    """Return whether a column with these distinct numbers, of any dtype, is categorical with "auto"."""
     return len(numbers) <= MAX_NUMERIC_CATEGORIES and bool((numbers % 1 == 0).all())
 
 
 def _may_be_categorical(table: Table, number: int) -> bool:
-    """Return False if the first rows of a column already show that "auto" treats it as continuous."""
+    """Return False if the first rows of a column already show that it is continuous with "auto"."""
     values = table.values_of(number)
     if values is None:
         return True
@@ -74,12 +74,12 @@ def _may_be_categorical(table: Table, number: int) -> bool:
 
 
 def find_categories(column: Column) -> AnyArray:
-    """Return the categories of a column, shape (n_categories,): declared ones in their order, otherwise sorted."""
+    """Return the categories (n_categories,) of a column: declared categories in their order, other ones sorted."""
     categories = column.categories
     if categories is None:
         categories = column.distinct_values()
     elif not column.is_declared:
-        occurs = np.zeros(len(categories) + 1, np.bool_)  # the extra entry is for -1, a missing value
+        occurs = np.zeros(len(categories) + 1, np.bool_)  # the additional entry is for -1, a missing value
         occurs[column.values] = True
         categories = np.array(sorted(categories[occurs[:-1]].tolist()), dtype=object)
     check_n_categories(len(categories), column.label)
@@ -104,7 +104,7 @@ def check_missing_categories(encoder: Any, labels: Sequence[str]) -> None:
 def have_order(encoder: Any, table: Table) -> NDArray[np.bool_]:
     """Return a mask of the columns whose codes are ordered: quantities and ordered categories. Shape: (n_features,).
 
-    Under "auto", integer columns taken as categories keep their numeric order. Numeric columns that the user declares
+    With "auto", categorical columns of integers keep their numeric order. Numeric columns that the user declares as
     categorical are unordered.
     """
     is_auto = isinstance(encoder.discrete_features, str)
@@ -149,7 +149,7 @@ def named_columns(option: Any, n_features: int, names: AnyArray | None) -> NDArr
 def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None) -> dict[int, AnyArray]:
     """Return the sorted distinct values of the columns that contain integers of a small range, by column number.
 
-    Columns with other numbers, a wide range or missing integers are left out of the result.
+    The result does not contain columns with other numbers, a wide range, or missing integers.
     """
     views = strided_columns(table)
     is_requested = np.zeros(len(table), np.bool_)
@@ -179,7 +179,7 @@ def distinct_numbers(table: Table, features: IntArray, n_jobs: int | None = None
 
 
 def _lower_bound(view: StridedColumns, k: int, n_samples: int) -> int | None:
-    """Return a lower bound of the first numbers of a column, or None if they are too large to count from."""
+    """Return a lower bound for the first numbers of a column, or None if they are too large."""
     first = cells_of(*view[:3], k, 0, min(n_samples, _FIRST_ROWS))
     first = first[first == first]
     if not len(first):

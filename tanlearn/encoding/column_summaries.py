@@ -35,30 +35,30 @@ class Limits(NamedTuple):
         return _EXACT_MULTIPLE * self.n_points
 
     def hold(self, counts: ValueCounts) -> bool:
-        """Return whether counts are within the limits and need no compression."""
+        """Return whether counts are within the limits, and thus need no compression."""
         return self.exact or len(counts.values) <= self.largest or counts.n_values <= self.largest
 
 
 @dataclass(frozen=True, eq=False)
 class ColumnSummary:
-    """Immutable weight of each distinct value of a column in each class."""
+    """Immutable summary of a column, with the weight of each distinct value in each class."""
 
     label: str  # name of the column in messages
     kind: str  # "numbers", "strings", "bytes", "declared", or "nothing" if all values so far are missing
     counts: ValueCounts  # exact counts of numbers, or of indices into names
     names: AnyArray | None = None  # (n_names,) distinct strings, sorted, or declared categories in their order
     is_ordered: bool = False  # whether declared categories are ordered
-    # (n_names,) rows with each of the strings; None for other kinds, and in files of earlier versions
+    # (n_names,) number of rows with each string; None for other kinds, and in files of earlier versions
     n_rows: IntArray | None = None
     blocks: tuple[Block, ...] = ()  # compressed counts, in addition to counts
-    # Smallest and largest of the compressed values, which the points do not retain
+    # Smallest and largest of the compressed values, because the points do not contain them
     bounds: tuple[float, float] | None = None
 
     @property
     def value_range(self) -> tuple[float, float] | None:
         """Smallest and largest value of a numeric column, or (nan, nan) if it has no values.
 
-        It is None for summaries from files of an earlier version, if values are compressed.
+        In summaries from files of earlier versions, it is None if values are compressed.
         """
         if self.blocks and self.bounds is None:
             return None
@@ -76,7 +76,7 @@ class ColumnSummary:
 
     @property
     def rank_error(self) -> float:
-        """Bound on the error of the rank of any number, as a fraction of the total weight."""
+        """Bound for the error of the rank of any number, as a fraction of the total weight."""
         if not self.blocks:
             return 0.0
         return max(sum(block.under for block in self.blocks), sum(block.over for block in self.blocks)) / self.total
@@ -84,14 +84,14 @@ class ColumnSummary:
     def merge(self, other: ColumnSummary, limits: Limits, n_classes: int) -> ColumnSummary:
         """Return the summary of the rows of both summaries.
 
-        Raises ``ValueError`` for too many distinct strings or for integers that no 64-bit type can represent together,
-        and ``TypeError`` for a mix of strings and numbers or for categories declared in different orders.
+        Raises ``ValueError`` if there are too many distinct strings, or if no 64-bit type can represent all integers.
+        Raises ``TypeError`` if strings and numbers are mixed, or if categories are declared in different orders.
         """
         if "nothing" in (self.kind, other.kind):
             known = other if self.kind == "nothing" else self
             if known.kind == "nothing":
                 dtypes = [part.counts.values.dtype for part in (self, other)]
-                # The object dtype of an all-missing column must not win over a numeric one.
+                # The object dtype of a column without values must not replace a numeric dtype.
                 dtype = np.result_type(*([one for one in dtypes if one.kind != "O"] or dtypes))
                 return replace(known, counts=_blank(dtype))
             return known.within(limits, n_classes)
@@ -104,7 +104,7 @@ class ColumnSummary:
         return self._merge_strings(other, n_classes)
 
     def within(self, limits: Limits, n_classes: int) -> ColumnSummary:
-        """Return the summary, compressed as far as the limits require."""
+        """Return the summary after compression, as far as the limits require."""
         if self.kind in ("strings", "bytes") and self.names is not None:
             check_n_categories(len(self.names), self.label)
         if self.kind != "numbers":
@@ -128,14 +128,14 @@ class ColumnSummary:
         return replace(self, counts=with_new(self.counts), blocks=blocks)
 
     def as_column(self) -> Column:
-        """Return a column with each distinct value (or point) once; a single missing row if there are no values."""
+        """Return a column that contains each distinct value (or point) once, or one missing value if there are none."""
         if self.kind == "nothing":
             blank = np.full(1, np.nan) if self.counts.values.dtype.kind == "f" else np.zeros(1)
             return Column(blank.astype(self.counts.values.dtype), np.ones(1, np.bool_), None, self.label)
         if self.names is None:
             values = np.unique(np.concatenate([counts.values for counts in self._all_counts()]))
             return Column(values, None, None, self.label)
-        is_empty = not len(self.counts.values)  # declared, and missing in every row
+        is_empty = not len(self.counts.values)  # categories are declared, but missing in every row
         values = np.full(1, -1) if is_empty else self.counts.values[self.counts.is_first]
         missing = np.ones(1, np.bool_) if is_empty else None
         return Column(values, missing, self.names, self.label, self.kind == "declared", self.is_ordered)
@@ -147,11 +147,11 @@ class ColumnSummary:
     def as_rows(self, n_classes: int) -> tuple[Column, IntArray, FloatArray]:
         """Return weighted rows ``(column, y, weights)``, each of shape (n_rows,), that represent a numeric column.
 
-        Three rows with a missing value are added for each class, so that every class occurs and, as in real data, most
-        rows share their class with others. Raises ``TypeError`` for a column that is not numeric.
+        For each class, three rows with a missing value are added, so that every class occurs and, as in real data, most
+        rows share their class with other rows. Raises ``TypeError`` for a column that is not numeric.
         """
         if self.kind not in ("nothing", "numbers"):
-            self.as_column().numbers()  # raises, unless all is missing
+            self.as_column().numbers()  # raises an error unless all values are missing
             return replace(self, kind="nothing", names=None).as_rows(n_classes)
         counts = self.pooled(n_classes)
         values = counts.values if self.kind == "numbers" else np.empty(0)
@@ -175,7 +175,8 @@ class ColumnSummary:
         blocks = merged.blocks
         for block in more.blocks:
             blocks = add_block(blocks, block, limits.n_points, n_classes)
-        # Counts beyond the limits become a block of their own, so that small parts are not sorted with large ones.
+        # Counts beyond the limits become a separate block, so that small parts are not sorted together with large
+        # parts.
         parts = [merged.counts, more.counts]
         large = [part for part in parts if not limits.hold(part)]
         for part in large:
@@ -189,7 +190,7 @@ class ColumnSummary:
         return replace(self, counts=counts, blocks=blocks, bounds=bounds).within(limits, n_classes)
 
     def _cast(self, dtype: np.dtype[Any], n_classes: int) -> ColumnSummary:
-        """Return the summary with numbers in another dtype; values that become equal are merged."""
+        """Return the summary with numbers of another dtype. Values that become equal are merged."""
 
         def cast(counts: ValueCounts) -> ValueCounts:
             if counts.values.dtype == dtype:
@@ -200,7 +201,7 @@ class ColumnSummary:
         return replace(self, counts=cast(self.counts), blocks=blocks)
 
     def _merge_strings(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
-        """Merge strings or bytes; only new ones are inserted into the sorted names."""
+        """Merge strings or bytes. Only new ones are inserted into the sorted names."""
         names = np.asarray(self.names)
         own, theirs = names.tolist(), np.asarray(other.names).tolist()
         number = dict(zip(own, count(), strict=False))
@@ -210,12 +211,12 @@ class ColumnSummary:
             positions = np.array([bisect_left(own, theirs[k]) for k in new.tolist()])
             names = np.insert(names, positions, np.asarray(other.names)[new])
             check_n_categories(len(names), self.label)
-            before = np.cumsum(np.bincount(positions, minlength=len(own)))  # number of new names before each old one
+            before = np.cumsum(np.bincount(positions, minlength=len(own)))  # number of new names before each old name
             codes += np.append(before, 0)[codes]
             codes[new] = positions + np.arange(len(new))
             moves += before[: len(own)]
             mine = mine._replace(values=moves[mine.values])
-        # Both lists of names are sorted, so the new indices increase too.
+        # Both lists of names are sorted, so the new indices also increase.
         moved = other.counts._replace(values=codes[other.counts.values])
         n_rows = None
         if self.n_rows is not None and other.n_rows is not None:
@@ -225,7 +226,7 @@ class ColumnSummary:
         return replace(self, names=names, counts=merge_counts([mine, moved], n_classes), n_rows=n_rows)
 
     def _merge_declared(self, other: ColumnSummary, n_classes: int) -> ColumnSummary:
-        """Merge declared categories: new unordered categories are appended, ordered categories must be equal."""
+        """Merge declared categories. New unordered categories are appended. Ordered categories must be equal."""
         own, theirs = ([] if column.names is None else column.names.tolist() for column in (self, other))
         is_same = self.is_ordered == other.is_ordered
         if not is_same or (self.is_ordered and own != theirs):
@@ -275,7 +276,7 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
         values = np.fromiter(map(number.__getitem__, values.tolist()), np.intp, len(values))
         categories = np.array(list(number), dtype=object)
     counts = _count_codes(values, classes, weights, len(categories), n_classes)
-    # Keep only the strings that occur, sorted.
+    # Keep only the strings that occur, in sorted order.
     occurring = counts.values[counts.is_first]
     known = categories[occurring].tolist()
     names = np.array(sorted(known), dtype=object)
@@ -290,7 +291,7 @@ def summarize(column: Column, classes: IntArray, weights: AnyArray, n_classes: i
 
 
 def _count_codes(values: AnyArray, classes: IntArray, weights: AnyArray, n_values: int, n_classes: int) -> ValueCounts:
-    """Count category codes without sorting the rows."""
+    """Count the codes of categories without sorting the rows."""
     keys, sums = sum_by_key(values * np.intp(n_classes) + classes, weights, n_values * n_classes)
     value, own = np.divmod(keys, n_classes)
     return ValueCounts(value.astype(np.intp), own.astype(np.int32), sums)
@@ -304,7 +305,7 @@ def _add_compressed(
 
 
 def _codes_of(names: list[Any], number: dict[Any, int]) -> IntArray:
-    """Return the number of each name, from a dictionary."""
+    """Look up the number of each name in a dictionary."""
     return np.fromiter(map(number.__getitem__, names), np.intp, len(names))
 
 
@@ -328,7 +329,7 @@ def _mixed(one: ColumnSummary, other: ColumnSummary) -> TypeError:
 
 
 def _example(one: ColumnSummary) -> str:
-    """Describe the kind of the column's values, with one of them."""
+    """Describe the kind of the values in a column, with an example."""
     if one.kind == "declared":
         return "declared categories"
     counts = next(counts for counts in one._all_counts() if len(counts.values))
@@ -382,7 +383,7 @@ def to_state(column: ColumnSummary, name: str, arrays: dict[str, AnyArray]) -> d
 
 
 def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_classes: int) -> ColumnSummary:
-    """Rebuild a summary from the output of :func:`to_state`; raise ValueError for inconsistent content."""
+    """Restore a summary from the output of :func:`to_state`. Raise ValueError if it is inconsistent."""
     label, kind, is_ordered = state["place"], state["kind"], state["is_ordered"]
     names = None if state["names"] is None else _read_names(*state["names"])
     if not isinstance(label, str) or kind not in _KINDS or not isinstance(is_ordered, bool):
@@ -420,7 +421,7 @@ def from_state(state: dict[str, Any], name: str, arrays: dict[str, AnyArray], n_
 
 
 def _read_bounds(bounds: Any, label: str) -> tuple[float, float] | None:
-    """Validate the smallest and largest value of a column, which earlier versions did not store."""
+    """Validate the smallest and the largest value of a column, which are absent in files of earlier versions."""
     if bounds is None:
         return None
     if (
@@ -447,7 +448,7 @@ def _to_json(value: Any, label: str) -> Any:
 
 
 def _read_names(dtype: str, values: list[Any]) -> AnyArray:
-    """Return stored names as an array of a dtype, validated."""
+    """Validate stored names, and return them as an array of a dtype."""
     known = [value["bytes"].encode("latin-1") if isinstance(value, dict) else value for value in values]
     if not all(isinstance(value, str | bytes | int | float) for value in known) or np.dtype(dtype).kind not in "Obiuf":
         raise ValueError("a category is not a string, a number or a boolean")
@@ -455,7 +456,7 @@ def _read_names(dtype: str, values: list[Any]) -> AnyArray:
 
 
 def _check_counts(counts: ValueCounts, label: str, n_classes: int) -> None:
-    """Raise ValueError unless the arrays are increasing pairs of value and class with positive weights."""
+    """Raise ValueError unless the arrays contain increasing pairs of value and class with positive weights."""
     values, classes, weights = counts
     if not values.ndim == 1 or not values.shape == classes.shape == weights.shape:
         raise ValueError(f"{label} has counts of inconsistent shapes")

@@ -1,4 +1,4 @@
-"""Warnings about columns, at most one of each kind per fit.
+"""Warnings about columns. Each kind of warning is issued at most once per fit.
 
 String columns may look like numbers, dates, identifiers or free text. Discretization may leave a column constant, or
 round its integers. Categories and missing values may be new in later rows.
@@ -36,13 +36,14 @@ __all__ = [
     "warn_of_unseen",
 ]
 
-#: Columns in which one value has at least this fraction of the rows are not reported as constant.
+#: Fraction of the rows with the same value from which a column is not reported as constant.
 LARGEST_SHARE = 0.9
-#: Up to this value, 64-bit floats represent every integer exactly.
+#: Largest integer up to which 64-bit floats represent every integer exactly.
 _LARGEST_EXACT = 2**53
 _N_NAMED = 10
-# Below this number of values, an entirely unseen column is no reason to warn. If half of a column's values are unseen,
-# ten unseen values in a row occur by chance once in 1,000 data sets; a single row, as in production, proves nothing.
+# Minimum number of values for a warning about a column with only unseen values. If half of the values of a column are
+# unseen, ten successive unseen values occur by chance in one of 1,000 data sets. A single row, as in production, is not
+# sufficient evidence.
 _FEWEST_UNSEEN = 10
 _SEPARATORS = {",": "commas", ".": "points", "'": "apostrophes", " ": "spaces"}
 
@@ -70,7 +71,7 @@ class ColumnKindWarning(UserWarning):
 def suspect_formats(columns: Iterable[Column]) -> list[tuple[str, StringFormat]]:
     """Return the name and the detected content of each string column that does not look categorical.
 
-    Columns with declared categories are skipped.
+    Columns with declared categories are not included.
     """
     found = []
     for column in columns:
@@ -88,10 +89,10 @@ def suspect_formats(columns: Iterable[Column]) -> list[tuple[str, StringFormat]]
 def is_suspect(detected: StringFormat) -> bool:
     """Return whether the detected content of a string column deserves a warning.
 
-    Numbers with at most ten distinct values need no warning, because integers with so few values are categorical, too.
-    Strings of integers need none, because casting codes to strings declares them categorical, unless at least half of
-    the rows have a unique value. Other plain numbers need a warning if at most a twentieth of the distinct values (or
-    two) are not numbers.
+    Numbers with at most ten distinct values need no warning, because integers with so few values are also categorical.
+    Strings of integers need no warning, because codes are often cast to strings to declare them as categorical, unless
+    at least half of the rows have a unique value. Other plain numbers need a warning if at most a twentieth of the
+    distinct values (or two) are not numbers.
     """
     if detected.kind in ("constant", "categories", "codes"):
         return False
@@ -106,7 +107,7 @@ def is_suspect(detected: StringFormat) -> bool:
 
 def warn_of_fitted_columns(encoder: Any, columns: Table, sample_weight: AnyArray | None) -> None:
     """Warn about the columns to which an encoder was fitted, with at most one warning of each kind."""
-    if isinstance(encoder.discrete_features, str):  # "auto": any other value declares the kinds of the columns
+    if isinstance(encoder.discrete_features, str):  # "auto"; any other value declares the kinds of the columns
         _warn(suspect_formats(columns))
     warn_of_rounded_columns(columns[i] for i in np.flatnonzero(~encoder.is_discrete_))
     one_interval = np.flatnonzero(~encoder.is_discrete_ & (encoder.n_states_ == 1))
@@ -121,7 +122,7 @@ def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any) -> N
     found = []
     for column in columns:
         if column.kind == "strings" and column.names is not None:
-            counts = column.n_rows  # weights are not rows, but files of earlier versions store nothing else
+            counts = column.n_rows  # files of earlier versions contain only weights, not numbers of rows
             if counts is None:
                 counts = np.bincount(column.counts.values, column.counts.weights)
             detected = detect_format(column.names.tolist(), counts)
@@ -131,7 +132,7 @@ def warn_of_string_summaries(columns: Iterable[ColumnSummary], option: Any) -> N
 
 
 def _warn(found: list[tuple[str, StringFormat]]) -> None:
-    """Warn about columns; the first ten are named, each with a remedy."""
+    """Warn about columns. The message contains the names of the first ten columns, each with a remedy."""
     if not found:
         return
     notes = " ".join(_python_note(label, detected) for label, detected in found[:_N_NAMED])
@@ -190,7 +191,7 @@ def remedy(column: str, detected: StringFormat) -> str:
     if detected.kind == "identifiers":
         return "leave it out if it names the row, and convert it to numbers if it is a quantity"
     if detected.kind == "time":
-        if detected.signs:  # pandas does not read "p.m."
+        if detected.signs:  # pandas cannot read "p.m."
             column += r""".str.replace(r"(?<=[AaPp])\.|(?<=[Mm])\.", "", regex=True)"""
         return f'pd.to_datetime({column}, format="mixed"{coerce}).dt.hour reads the hour'
     if detected.kind == "date":
@@ -229,9 +230,9 @@ def remedy(column: str, detected: StringFormat) -> str:
 
 
 def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: int, total: float) -> None:
-    """Warn once about columns with different values that discretization reduced to one interval.
+    """Warn once about columns that contain different values, but were discretized to a single interval.
 
-    ``constant`` are their names in messages, and ``total`` is the weight of all rows.
+    ``constant`` contains their names in messages, and ``total`` is the weight of all rows.
     """
     if not constant:
         return
@@ -248,7 +249,7 @@ def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: i
         if getattr(discretizer, "_has_searched", False):
             reason += " or with one other column"
             advice = "bin it beforehand if it separates classes only together with several other columns"
-    # Identical text for every fold, so that Python shows the warning once.
+    # The text is identical for every fold, so that Python shows the warning only once.
     warn(
         f"discretization left a single interval in {len(constant):,} column(s), which are now constant: "
         f"{shown}. {reason}. Drop such a column if it is noise; cast it to str, or name it in discrete_features of "
@@ -258,12 +259,12 @@ def warn_of_constant_columns(constant: list[str], discretizer: Any, n_samples: i
 
 
 def _constant_columns(columns: Table, one_interval: IntArray) -> list[str]:
-    """Return the labels of columns with a single interval, by their numbers, whose values differ."""
+    """Return the labels of the columns, given by number, that have a single interval although their values differ."""
     constant = []
     for i in one_interval:
         column = columns[i]
         values = column.present_values
-        # A value with such a fraction of the rows is the median. Finding it takes a tenth of the time of sorting.
+        # A value with such a fraction of the rows is the median, which can be found in a tenth of the time of sorting.
         middle = np.partition(values, len(values) // 2)[len(values) // 2] if len(values) else 0
         if np.count_nonzero(values == middle) < LARGEST_SHARE * len(values):
             constant.append(column.label)
@@ -354,7 +355,7 @@ def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyAr
         if n_unseen and not is_named:
             found.append(column.label)
     if found:
-        # The values are left out: identical text for every batch, so that Python shows the warning once.
+        # The text does not contain values, so that it is identical for every batch, and Python shows the warning once.
         warn(
             f"{len(found):,} column(s) contain categories that were not seen when the encoder was fitted, which count "
             f"as missing: {_named(found)}. Start with more rows (a larger first batch), or declare "
@@ -364,7 +365,7 @@ def warn_of_new_categories(columns: Sequence[Column], categories: Sequence[AnyAr
 
 
 def warn_of_new_missing_values(encoder: Any, columns: Sequence[Column]) -> None:
-    """Warn once about columns of training rows that have missing values, and no category for them in the encoder.
+    """Warn once about columns of training rows with missing values for which the encoder has no category.
 
     The encoder was fitted to earlier rows. Columns that had no value in these rows are skipped.
     """
@@ -387,5 +388,5 @@ def warn_of_new_missing_values(encoder: Any, columns: Sequence[Column]) -> None:
 
 
 def _named(names: list[str]) -> str:
-    """Return a list of column names for messages, the first ten by name."""
+    """Return the first ten column names for messages, and the number of remaining columns."""
     return ", ".join(names[:_N_NAMED]) + (f", and {len(names) - _N_NAMED:,} more" if len(names) > _N_NAMED else "")

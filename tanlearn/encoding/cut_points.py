@@ -24,18 +24,18 @@ __all__ = ["CutPointDiscretizer", "OtherFeatures", "between", "quantile_cut_poin
 
 @dataclass(frozen=True, eq=False)
 class OtherFeatures:
-    """Codes of features that are not discretized; codes from ``n_values`` on are missing values."""
+    """Codes of features that are not discretized. Codes from ``n_values`` on represent missing values."""
 
     codes: AnyArray  # (m, n_samples)
     n_values: IntArray  # (m,)
 
     def take(self, rows: AnyArray) -> OtherFeatures:
-        """Return the codes of some rows."""
+        """Return the codes of the given rows."""
         return OtherFeatures(self.codes[:, rows], self.n_values)
 
 
 class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Base class of discretizers by cut points; subclasses choose the cut points.
+    """Base class of discretizers by cut points. Subclasses choose the cut points.
 
     Attributes
     ----------
@@ -68,12 +68,12 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         X : array-like, pandas or polars DataFrame of shape (n_samples, n_features)
             Finite numbers. NaN, None and other null values mean missing.
         y : array-like of shape (n_samples,)
-            Class labels, strings or numbers. :class:`~tanlearn.MDLPDiscretizer` uses them and needs at least two
-            classes. :class:`~tanlearn.QuantileDiscretizer` ignores them, unless ``mdl_points`` is set.
+            Class labels, which are strings or numbers. :class:`~tanlearn.MDLPDiscretizer` uses them and needs at least
+            two classes. :class:`~tanlearn.QuantileDiscretizer` ignores them unless ``mdl_points`` is set.
         sample_weight : array-like of shape (n_samples,), optional
-            Sample weights. A weight of 2 equals repeating the row, a weight of 0 equals removing it. The scale of the
-            weights matters for the criterion of minimum description length (MDL): a set of rows whose total weight is
-            below 2 is never split. The scale does not matter for quantiles.
+            Sample weights. A weight of 2 equals repeating the row, and a weight of 0 equals removing it. The scale of
+            the weights matters for the criterion of minimum description length (MDL): a set of rows whose total weight
+            is below 2 is never split. The scale does not matter for quantiles.
 
         Returns
         -------
@@ -83,8 +83,8 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         Raises
         ------
         ValueError
-            If X is empty or contains infinity, y has missing labels or too few classes and the discretizer uses
-            classes, or the weights are negative or all zero.
+            If X is empty or contains infinity, if weights are negative or all zero, or if the discretizer uses classes
+            but y has missing labels or too few classes.
         TypeError
             If a column does not contain numbers.
         """
@@ -94,7 +94,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         return self.fit_columns(columns, list(range(len(columns))), y, sample_weight)
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> Any:
-        """Find the cut points of the chosen columns, which become the features in this order.
+        """Find the cut points of the chosen columns, which are the features of the discretizer in this order.
 
         Subclasses implement this method. ``y`` are class labels and ``sample_weight`` are sample weights, each of shape
         (n_samples,).
@@ -112,7 +112,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         Returns
         -------
         CutPointDiscretizer
-            The discretizer itself, fitted.
+            The fitted discretizer itself.
         """
         self.n_features_in_ = len(cut_points)
         self.cut_points_ = cut_points
@@ -166,7 +166,7 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
         done = NumberEncoder([None] * len(codes), self.cut_points_, codes.dtype.type).encode(
             columns, codes, self.n_jobs
         )
-        for i in np.flatnonzero(~done):  # not numeric: raises unless all values are missing
+        for i in np.flatnonzero(~done):  # not numeric: raises an error unless all values are missing
             columns[i].numbers(were_numbers=True)
             codes[i] = missing_code(codes.dtype)
         return codes
@@ -182,9 +182,9 @@ class CutPointDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator)
 def between(low: FloatArray, high: FloatArray) -> FloatArray:
     """Return a cut point ``c`` with ``low <= c < high`` for every pair. Shape: (n_cut_points,).
 
-    It is the midpoint, or ``low`` if rounding leaves no number in between.
+    The cut point is the midpoint, or ``low`` if there is no floating-point number in between.
     """
-    # Halve first: the sum or difference of two large numbers may overflow.
+    # The numbers are halved first, because the sum or difference of two large numbers may overflow.
     middle = low / 2 + high / 2
     return np.where((low <= middle) & (middle < high), middle, low)
 
@@ -192,7 +192,7 @@ def between(low: FloatArray, high: FloatArray) -> FloatArray:
 def quantile_cut_points(column: Column, weights: AnyArray | None, max_bins: int) -> FloatArray:
     """Return the cut points between quantiles of a column, at most ``max_bins - 1``.
 
-    All rows are used: sorting a million takes 0.1 s, and every n-th row would be biased for data with a period.
+    All rows are used. Sorting a million rows takes 0.1 s, and taking every n-th row would be biased for periodic data.
     """
     x = column.numbers().astype(np.float64, copy=False)
     if column.missing is not None:
@@ -205,7 +205,7 @@ def quantile_cut_points(column: Column, weights: AnyArray | None, max_bins: int)
     if len(values) <= max_bins:
         return between(values[:-1], values[1:])
     reached = np.cumsum(of_values)
-    # A cut point lies after the first value that reaches a quantile, but before the last value; duplicates are merged.
+    # A cut point lies after the first value that reaches a quantile, but before the last value. Duplicates are merged.
     after = np.searchsorted(reached, reached[-1] * np.arange(1, max_bins) / max_bins)
     after = np.unique(np.minimum(after, len(values) - 2))
     return between(values[after], values[after + 1])

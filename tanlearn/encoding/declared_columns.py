@@ -1,4 +1,4 @@
-"""Categories and cut points that the user declares, without rows."""
+"""Categories and cut points that the user declares without rows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ __all__ = ["read_declared"]
 
 
 def read_declared(columns: Any, option: Any) -> tuple[AnyArray | None, list[AnyArray | None], list[FloatArray | None]]:
-    """Return names, categories and cut points of declared columns, after checking them.
+    """Validate declared columns, and return their names, categories and cut points.
 
     ``columns`` maps names to values, or is a list of values. ``option`` is ``discrete_features`` of
-    :class:`~tanlearn.TableEncoder`. Names are None for a list. Of categories and cut points of a column, one is None.
+    :class:`~tanlearn.TableEncoder`. For a list, names are None. For each column, either the categories or the cut
+    points are None.
     """
     names, values = _read_columns(columns)
     labels = [f"X column {i if names is None else repr(names[i])}" for i in range(len(values))]
@@ -57,7 +58,7 @@ def _read_columns(columns: Any) -> tuple[AnyArray | None, list[Any]]:
 
 
 def _read_values(values: Any, label: str) -> Column:
-    """Return the declared values of a column, after checking that there is at least one and none is missing."""
+    """Return the declared values of a column. Raise ValueError if there are no values, or if a value is missing."""
     if isinstance(values, str) or not hasattr(values, "__len__") or not hasattr(values, "__iter__"):
         raise TypeError(f"{label}: categories or cut points must be a list, got {shorten(values)}.")
     given = np.empty(len(values), dtype=object)
@@ -74,7 +75,7 @@ def _read_values(values: Any, label: str) -> Column:
 
 
 def _read_cut_points(column: Column) -> FloatArray:
-    """Return the cut points of a column, after checking that they increase."""
+    """Return the cut points of a column. Raise ValueError unless they increase."""
     found: FloatArray = np.asarray(column.numbers(), dtype=np.float64)
     wrong = np.flatnonzero(found[1:] <= found[:-1])
     if len(wrong):

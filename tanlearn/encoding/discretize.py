@@ -16,7 +16,7 @@ from tanlearn.sources.table import Table
 __all__ = ["CUT_POINT_DISCRETIZERS", "discretize", "fit_discretizer"]
 
 
-#: Discretizers that are fully described by their cut points; subclasses may encode differently.
+#: Discretizers that are fully described by their cut points. Subclasses may encode differently.
 CUT_POINT_DISCRETIZERS = MDLPDiscretizer, QuantileDiscretizer
 
 
@@ -28,9 +28,9 @@ def fit_discretizer(
     sample_weight: AnyArray | None,
     others: Callable[[], OtherFeatures | None] = lambda: None,
 ) -> None:
-    """Fit any discretizer to the chosen columns, in this order.
+    """Fit any discretizer to the chosen columns in this order.
 
-    ``others`` returns the codes of the other features, for discretizers that use them.
+    For discretizers that use other features, ``others`` returns their codes.
     """
     if type(discretizer) in CUT_POINT_DISCRETIZERS and discretizer.uses_other_features:
         discretizer.fit_columns(columns, chosen, y, sample_weight, others)

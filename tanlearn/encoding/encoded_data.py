@@ -21,7 +21,7 @@ __all__ = ["EncodedData", "joined", "name_order", "recoded"]
 
 @dataclass(frozen=True, eq=False)
 class EncodedData:
-    """Encoded features and class codes, the input of all learners.
+    """Encoded features and class codes, which are the input of all learners.
 
     Estimators build this object from user data. To build it from your own codes, use :meth:`from_codes`, which
     validates them. The constructor does not.
@@ -29,7 +29,7 @@ class EncodedData:
     Parameters
     ----------
     codes : ndarray of shape (n_features, n_samples), uint8 or uint16
-        Feature-major and C-contiguous, so that each feature is one contiguous run. Codes of feature ``i`` are
+        Feature-major, C-contiguous array, in which the codes of each feature are contiguous. Codes of feature ``i`` are
         ``0..n_states[i] - 1``, or the largest value of the type for a missing value.
     n_states : ndarray of shape (n_features,), intp
         Number of categories or intervals of every feature.
@@ -38,28 +38,28 @@ class EncodedData:
     n_classes : int
         Number of classes.
     sample_weight : ndarray of shape (n_samples,), int64 or float64, optional
-        Weights of the rows. Integer weights are counted exactly. ``None`` is a weight of 1 for every row.
+        Weights of the rows. Integer weights are counted exactly. ``None`` means a weight of 1 for every row.
     places : tuple of str, optional
         Name of every feature in messages, such as ``"X column 'age'"``. The default is the feature index.
     row_numbers : ndarray of shape (n_samples,), optional
-        Number of every row in the data of the user, for messages.
+        Number of every row in the user's data, for messages.
     device : {"cpu", "cuda"}, default="cpu"
         Device for learners that support both.
     is_ordered : ndarray of shape (n_features,), bool, optional
-        Features whose codes are ordered: intervals, integers and ordered categories. ``None`` means that no feature is
-        known to be ordered. Few learners use it.
+        Mask of the features whose codes are ordered: intervals, integers and ordered categories. ``None`` means that no
+        feature is known to be ordered. Only a few learners use this mask.
     names : sequence of str, optional
         Feature names. Structure learners use them to break ties, so that results do not depend on the order of the
-        columns. Without names, the lower feature index wins.
+        columns. Without names, ties are broken by the lowest feature index.
     base_weight : ndarray of shape (n_samples,), int64 or float64, optional
-        Weights before multiplication by class weights, which discretization uses. ``None`` means that they equal
-        ``sample_weight``.
+        Weights before multiplication by class weights, which are used for discretization. ``None`` means that they are
+        equal to ``sample_weight``.
     raw : RawNumbers, optional
         Values of the discretized features, to which :meth:`split` fits cut points for each fold. ``None`` if cut points
         do not depend on classes.
     has_missing_category : ndarray of shape (n_features,), bool, optional
-        Features whose last code is a category for missing values, which is outside the order of the others. ``None``
-        means that no feature has this category.
+        Mask of the features whose last code is a category for missing values, which has no position in the order of the
+        other codes. ``None`` means that no feature has this category.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class EncodedData:
         Parameters
         ----------
         codes : array-like of shape (n_samples, n_features)
-            Integers from 0; -1 means missing.
+            Integers from 0, or -1 for a missing value.
         y : array-like of shape (n_samples,)
             Class codes from 0.
         n_states : array-like of shape (n_features,), int, optional
@@ -189,7 +189,7 @@ class EncodedData:
 
     @property
     def weights(self) -> AnyArray:
-        """Row weights, which are the integer 1 if no weights were given."""
+        """Row weights. If no weights were given, all of them are the integer 1."""
         return np.ones(self.n_samples, np.int64) if self.sample_weight is None else self.sample_weight
 
     @property
@@ -213,7 +213,7 @@ class EncodedData:
         return f"feature {feature}" if self.places is None else self.places[feature]
 
     def widest(self) -> str:
-        """Return a phrase for messages about the feature with the most values.
+        """Return a phrase about the feature with the most values, for messages.
 
         Returns
         -------
@@ -229,7 +229,7 @@ class EncodedData:
         Parameters
         ----------
         learner : str
-            Name of the learner that needs complete rows, for the message.
+            Name of the learner that needs complete rows, which is used in the message.
 
         Raises
         ------
@@ -248,17 +248,17 @@ class EncodedData:
             )
 
     def take(self, rows: Any) -> EncodedData:
-        """Return the data of some rows.
+        """Return the data of the given rows.
 
         Parameters
         ----------
         rows : array-like of shape (n_taken,), int, or of shape (n_samples,), bool
-            Row numbers from 0, in any order and possibly repeated, or a mask.
+            Row numbers, counted from 0, in any order and possibly repeated, or a mask.
 
         Returns
         -------
         EncodedData
-            Copies of these rows, in this order; ``n_states``, ``n_classes`` and the device are unchanged.
+            Copies of these rows, in this order. ``n_states``, ``n_classes`` and the device are unchanged.
 
         Raises
         ------
@@ -278,14 +278,14 @@ class EncodedData:
     def split(self, held_out: Any) -> tuple[EncodedData, EncodedData]:
         """Split into training rows and held-out rows, with cut points fitted to the training rows only.
 
-        If cut points depend on classes, they must not be fitted to held-out rows, which would otherwise be predicted
-        too well. The number of intervals of a discretized feature may therefore differ from fold to fold. Categories
-        are the same in all folds.
+        If cut points depend on classes, they must not be fitted to held-out rows, because these rows would otherwise be
+        predicted too well. The number of intervals of a discretized feature may therefore differ between folds.
+        Categories are the same in all folds.
 
         Parameters
         ----------
         held_out : ndarray of shape (n_samples,), bool
-            Mask of the rows to hold out.
+            Mask of the held-out rows.
 
         Returns
         -------
@@ -334,9 +334,8 @@ class EncodedData:
     def in_whole_rows(self) -> EncodedData:
         """Rescale weights with a mean below 1 to a mean of 1, for learners with an iterative search.
 
-        The mean excludes rows of weight 0. Rows of small weight (1e-3 each, or 1 in total) would hardly influence the
-        smoothed start, and would make the first step very short. With weights below 1e-160, line searches make no
-        progress.
+        The mean excludes rows of weight 0. Rows of small weight (1e-3 each, or 1 in total) would hardly affect the
+        smoothed start, and would make the first step very short. With weights below 1e-160, line searches would fail.
 
         Returns
         -------
@@ -357,7 +356,7 @@ class EncodedData:
         return self if self.weights.all() else self.take(np.flatnonzero(self.weights))
 
     def take_features(self, features: Any) -> EncodedData:
-        """Return the data of some features.
+        """Return the data of the given features.
 
         Parameters
         ----------
@@ -387,9 +386,9 @@ class EncodedData:
 
 
 def _states(table: AnyArray, n_states: Any) -> IntArray:
-    """Return the number of states of each column after validating the codes."""
+    """Validate the codes, and return the number of states of each column."""
     n_features = table.shape[1]
-    # Values are compared in their own dtype: a cast would wrap 2**63 around and truncate 2.9 to 2.
+    # Values are compared in their own dtype, because a cast would wrap 2**63 around, and truncate 2.9 to 2.
     largest = table.max(axis=0)
     limit = missing_code(np.uint16)
     _check_codes(table, table.min(axis=0) < -1, "codes start at 0, and only -1 (missing) may be below")
@@ -412,7 +411,7 @@ def _states(table: AnyArray, n_states: Any) -> IntArray:
 
 
 def name_order(names: Sequence[str] | None, n_features: int) -> IntArray:
-    """Return feature indices sorted by name, shape (n_features,); independent of the order of the columns."""
+    """Return feature indices (n_features,) sorted by name, which do not depend on the order of the columns."""
     if names is None:
         return np.arange(n_features)
     return np.array(sorted(range(n_features), key=[str(name) for name in names].__getitem__), dtype=np.intp)
@@ -435,14 +434,14 @@ def joined(parts: Sequence[EncodedData]) -> EncodedData:
 
 
 def recoded(codes: Codes, dtype: Any) -> Codes:
-    """Convert codes to another dtype; missing codes become the missing code of that dtype."""
+    """Convert codes to another dtype. Missing codes become the missing code of that dtype."""
     out: Codes = codes.astype(dtype)
     out[codes == missing_code(codes.dtype)] = missing_code(dtype)
     return out
 
 
 def _read_mask(name: str, mask: Any, n_features: int) -> AnyArray | None:
-    """Validate a mask of the features, or one boolean for all of them; None stays None."""
+    """Validate a mask of the features, or one boolean for all features. None stays None."""
     if mask is None:
         return None
     chosen = np.asarray(mask)
@@ -465,7 +464,7 @@ def _check_codes(table: AnyArray, wrong: AnyArray, rule: str) -> None:
 
 
 def _labels(y: AnyArray, n_samples: int, n_classes: Any) -> tuple[IntArray, int]:
-    """Validate class codes and return them with the number of classes."""
+    """Validate class codes, and return them with the number of classes."""
     if y.shape != (n_samples,):
         raise ValueError(
             f"y must have one class per row ({n_samples}), got shape {y.shape}. Do the codes have shape (n_samples, "

@@ -1,4 +1,4 @@
-"""Warnings about columns that may reveal the class: copies of the class, and row numbers."""
+"""Warnings about columns that may reveal the class, which are copies of the class and row numbers."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from tanlearn.sources.table import Column, Table
 
 __all__ = ["warn_of_leaking_columns"]
 
-# In fewer rows, a feature of two values equals the class by chance, and different integers are no row numbers. Fifty
-# random integers from a range of 200 are all different in one of 1,000 data sets.
+# In fewer rows, a feature with two values may equal the class by chance, and different integers may not be row numbers.
+# Fifty random integers from a range of 200 are all different in one of 1,000 data sets.
 _FEWEST_ROWS = 50
-_LARGEST_RANGE = 4  # of row numbers, relative to the number of rows: data sets may be parts of larger ones
+_LARGEST_RANGE = 4  # range of row numbers relative to the number of rows; data sets may be parts of larger ones
 
 
 def warn_of_leaking_columns(columns: Table, n_states: IntArray, classes: AnyArray, codes: IntArray) -> None:
     """Warn about columns that equal the class in every row, and about columns that look like row numbers.
 
-    ``n_states`` (n_features,) has the number of values of each column, and ``codes`` (n_samples,) the class codes.
+    ``n_states`` (n_features,) contains the number of values of each column, and ``codes`` (n_samples,) the class codes.
     Columns with a single value have no effect and are skipped.
     """
     if len(codes) < _FEWEST_ROWS:

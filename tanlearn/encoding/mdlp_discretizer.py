@@ -20,9 +20,10 @@ from tanlearn.sources.validation import check_classes, read_classes, read_weight
 
 __all__ = ["MDLPDiscretizer"]
 
-#: Logarithms of all counts are tabulated if the total count is at most this multiple of the number of rows.
+#: Ratio of total count to number of rows up to which the logarithms of all counts are tabulated.
 _LARGEST_LOG_TABLE = 4
-#: Up to this number of rows, NumPy sorts a feature, in at most 0.1 ms more. Two fewer kernels are compiled (1 s).
+#: Number of rows up to which NumPy sorts a feature. This takes at most 0.1 ms longer, but two kernels need not be
+#: compiled (1 s).
 _FEW_ROWS = 2_000
 
 
@@ -35,10 +36,10 @@ class MDLPDiscretizer(CutPointDiscretizer):
 
         Gain > log2(N - 1) / N + (log2(3^k - 2) - [k H(S) - k1 H(S1) - k2 H(S2)]) / N
 
-    with N rows and k classes in the set S, and k1, k2 classes in the subsets S1, S2. Among cut points of equal entropy,
-    the lowest is chosen. A cut point lies midway between two adjacent training values, and a value equal to a cut point
-    belongs to the lower interval. A feature without an accepted cut point has a single interval. Missing values are
-    ignored in ``fit`` and remain missing in ``transform``.
+    with N rows and k classes in the set S, and k1 and k2 classes in the subsets S1 and S2. If several cut points have
+    the same entropy, the lowest one is chosen. A cut point lies midway between two adjacent training values, and a
+    value equal to a cut point belongs to the lower interval. A feature without an accepted cut point has a single
+    interval. Missing values are ignored in ``fit`` and remain missing in ``transform``.
 
     Parameters
     ----------
@@ -46,11 +47,11 @@ class MDLPDiscretizer(CutPointDiscretizer):
         Whether to search features without an accepted cut point again, among rows with the same value of one other
         feature. The entropies and the criterion are then summed over the values of the other feature, and log2(d - 1)
         is added to the cost of each cut point for the choice among d - 1 other features. Cut points are chosen between
-        64 quantiles. The other feature is the one that shortens the description most, a discretized feature or one with
-        at most 16 categories. For example, the sign of a product of two numbers depends on neither of them alone. Only
-        classifiers that combine features benefit, so naive Bayes does not use it. If the number of pairs of features
-        times the number of rows is above 1e8, a random subset of the rows is searched, which is the same for equal
-        tables. With more than 16,384 pairs, this search is skipped.
+        64 quantiles. The other feature is a discretized feature or a feature with at most 16 categories. The feature
+        that shortens the description most is chosen. For example, the sign of a product of two numbers depends on
+        neither of them alone. Only classifiers that combine features benefit, so naive Bayes does not use it. If the
+        number of pairs of features times the number of rows is above 1e8, a random subset of the rows is searched,
+        which is the same for equal tables. With more than 16,384 pairs, this search is skipped.
     n_jobs : int, optional
         Number of threads, as in joblib. Threads work on features in ``fit``, and on rows in ``transform``. Results do
         not depend on it.
@@ -116,20 +117,21 @@ class MDLPDiscretizer(CutPointDiscretizer):
         sample_weight: Any = None,
         get_others: Callable[[], OtherFeatures | None] = lambda: None,
     ) -> MDLPDiscretizer:
-        """Find the cut points of columns that are already read.
+        """Find the cut points of columns that have already been read.
 
         Parameters
         ----------
         columns : Table
             Output of :func:`tanlearn.sources.columns.read_columns`.
         chosen : list of int
-            Numbers of the columns, which become the features in this order.
+            Numbers of the columns, which are the features of the discretizer in this order.
         y : array-like of shape (n_samples,)
             Class labels of at least two classes.
         sample_weight : array-like of shape (n_samples,), optional
             Sample weights. A weight of 2 equals repeating the row.
         get_others : callable, optional
-            Returns the codes of the categorical features (``OtherFeatures``), for ``interactions``.
+            Function that returns the codes of the categorical features (``OtherFeatures``). It is used only with
+            ``interactions``.
 
         Returns
         -------
@@ -189,7 +191,7 @@ def _mdlp_cut_points(
         if present is not None:
             x, y, weight = x[present], y[present], weight[present]
         x = x.astype(np.float64)
-        # Sums of real weights depend on the order of equal values, which for NumPy's default sort depends on the CPU.
+        # Sums of real weights depend on the order of equal values, which depends on the CPU with NumPy's default sort.
         order = np.argsort(x, kind=None if _are_integers(weight) else "stable")
         x, classes_of, weight = x[order], y[order].astype(np.int32), weight[order]
     n = len(x)
@@ -198,7 +200,7 @@ def _mdlp_cut_points(
     first, last, weights = np.empty(n), np.empty(n), np.empty(n)
     start, classes, slot = np.empty(n + 1, np.intp), np.empty(n, np.int32), np.full(n_classes, -1, np.intp)
     n_sets = collapse(x, classes_of, weight, are_integers, slot, first, last, start, classes, weights)
-    total = weights[: start[n_sets]].cumsum()[-1]  # sequential: numpy.sum depends on the processor
+    total = weights[: start[n_sets]].cumsum()[-1]  # a sequential sum, because numpy.sum depends on the processor
     scale = unit_scale(total)
     units = np.empty(int(total) + 1 if are_integers and total <= _LARGEST_LOG_TABLE * n else 0, np.int64)
     tabulate_xlogx(scale, units)
@@ -215,9 +217,9 @@ def _are_integers(weight: FloatArray) -> bool:
 def _sort_by_class(x: FloatArray, y: IntArray, n_classes: int) -> tuple[FloatArray, NDArray[np.int32]]:
     """Sort values that are grouped by class, in place, and return them with their classes.
 
-    Each class is sorted separately and the classes are merged pairwise, without row numbers to carry along. Floats are
-    sorted by their bit patterns, read as unsigned integers. If the sign bit of nonnegative numbers and all bits of
-    negative numbers are flipped, the integers have the same order as the numbers.
+    Each class is sorted separately, and the classes are merged pairwise, so that no row numbers need to be moved.
+    Floats are sorted by their bit patterns, read as unsigned integers. If the sign bit of nonnegative numbers and all
+    bits of negative numbers are flipped, the integers have the same order as the numbers.
     """
     if len(x) <= _FEW_ROWS and interpretation_is_allowed():
         order = np.argsort(x, kind="stable")
@@ -234,7 +236,7 @@ def _sort_by_class(x: FloatArray, y: IntArray, n_classes: int) -> tuple[FloatArr
     classes = np.repeat(np.arange(n_classes, dtype=np.int32), np.diff(runs))
     other_x, other_classes = np.empty_like(x), np.empty_like(classes)
     while len(runs) > 2:
-        if len(runs) % 2 == 0:  # an odd number of runs: the last is merged with an empty one
+        if len(runs) % 2 == 0:  # if the number of runs is odd, the last run is merged with an empty run
             runs.append(runs[-1])
         for begin, middle, end in zip(runs[:-2:2], runs[1:-1:2], runs[2::2], strict=True):
             merge_runs(x, classes, begin, middle, end, other_x, other_classes)

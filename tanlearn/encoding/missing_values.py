@@ -1,4 +1,4 @@
-"""Selection of the columns that get a category for missing values."""
+"""Selection of the columns with a category for missing values."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ def depend_on_class(missing: AnyArray, totals: AnyArray) -> bool:
     """Return whether one rate of missing values per class is more probable than one rate for all classes.
 
     The rates have the prior Beta(1/2, 1/2), and the two models are compared by their marginal likelihoods (a Bayes
-    factor above 1). If values are missing at random, the factor is rarely above 1, and more rarely the more rows there
-    are.
+    factor above 1). If values are missing at random, the factor is rarely above 1, and the more rows there are, the
+    less often.
 
     Shapes: missing, totals: (n_classes,), numbers of rows without a value, and of all rows.
     """
     from scipy.special import betaln
 
     def log_likelihood(m: AnyArray, n: AnyArray) -> float:
-        # Rounding must not make a rest of weights negative.
+        # Rounding errors must not make the remaining weight negative.
         return float((betaln(m + 0.5, np.maximum(n - m, 0.0) + 0.5) - betaln(0.5, 0.5)).sum())
 
     return log_likelihood(missing, totals) > log_likelihood(missing.sum(), totals.sum())

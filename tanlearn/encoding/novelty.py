@@ -1,4 +1,4 @@
-"""Values of new rows that differ from all training data: unseen categories and out-of-range numbers."""
+"""Values in new rows that differ from all training values: unseen categories and out-of-range numbers."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Novelty", "find_novelty"]
 
-#: The standard deviation of a uniform distribution is its range divided by this.
+#: Ratio of the range to the standard deviation of a uniform distribution.
 _RANGE_PER_DEVIATION = np.sqrt(12.0)
 
 
 class Novelty(NamedTuple):
-    """Unseen categories and out-of-range numbers of some rows."""
+    """Unseen categories and out-of-range numbers in rows."""
 
-    is_unseen: AnyArray  # (n_features, n_samples) where a value is present but did not occur in training
+    is_unseen: AnyArray  # (n_features, n_samples) True if a value is present but did not occur in training
     # (n_samples,) log density of out-of-range numbers relative to the density at the mean of the outermost interval,
     # summed over the columns
     log_density: FloatArray
 
 
 def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty:
-    """Find the values of new rows that an encoder has not seen in training.
+    """Find the values in new rows that did not occur in the training rows of an encoder.
 
-    ``codes`` (n_features, n_samples) are the codes of the rows. With unknown ranges, as in networks read
-    from other programs, no number is out of range.
+    ``codes`` (n_features, n_samples) are the codes of the rows. If ranges are unknown, as in networks from other
+    programs, no number is out of range.
     """
     is_unseen = codes == missing_code(codes.dtype)
     log_density = np.zeros(codes.shape[1])
@@ -48,7 +48,7 @@ def find_novelty(encoder: TableEncoder, columns: Table, codes: Codes) -> Novelty
             with np.errstate(over="ignore"):  # an infinite distance is valid
                 log_density[is_below] -= (lowest.mean - values[is_below]) / lowest.scale
                 log_density[is_above] -= (values[is_above] - highest.mean) / highest.scale
-        else:  # a constant or empty column: any other number counts as an unseen category
+        else:  # in a constant or empty column, any other number counts as an unseen category
             is_unseen[i] |= is_below | is_above | (np.isnan(low) & ~np.isnan(values))
     return Novelty(is_unseen, log_density)
 

@@ -1,4 +1,4 @@
-"""Encoding of numeric columns in one pass over blocks of rows."""
+"""Encoding of numeric columns in a single pass over blocks of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["NumberEncoder"]
 
 
 class _FeatureTables(NamedTuple):
-    """Lookup tables, or cut points, of several features, concatenated.
+    """Concatenated lookup tables, or cut points, of several features.
 
     ``numbers[start[k]:stop[k]]`` belongs to ``features[k]``. It contains the codes of the integers from ``low[k]`` to
     ``high[k]``, exclusive, or increasing cut points.
@@ -32,7 +32,7 @@ class _FeatureTables(NamedTuple):
     numbers: AnyArray
 
     def of(self, view: StridedColumns) -> tuple[AnyArray, ...]:
-        """Return the columns of a view that can be encoded, with their features, bounds and slices."""
+        """Return the columns of a view that can be encoded, with features, bounds and slices."""
         if len(view.columns) > 1:  # a row-major array with all features
             return self.features, *self[:-1]
         first, last = np.searchsorted(self.features, (view.columns[0], view.columns[0] + 1))
@@ -40,7 +40,7 @@ class _FeatureTables(NamedTuple):
 
 
 class NumberEncoder:
-    """Encoder of numeric columns: integers by lookup tables, other numbers by cut points."""
+    """Encoder of numeric columns, which uses lookup tables for integers, and cut points for other numbers."""
 
     def __init__(
         self, indexes: Sequence[CategoryIndex | None], cut_points: Sequence[FloatArray | None], dtype: type
@@ -54,7 +54,7 @@ class NumberEncoder:
     def encode(self, table: Table, codes: Codes, n_jobs: int | None = None) -> NDArray[np.bool_]:
         """Write the codes of the numeric columns into ``codes`` (n_features, n_samples), in place.
 
-        Returns a mask of the features that were encoded, shape (n_features,). Columns that are not numeric, or whose
+        Returns a mask (n_features,) of the features that were encoded. Columns that are not numeric, or whose
         categories have no lookup table, are skipped.
         """
         views = strided_columns(table)
@@ -88,7 +88,7 @@ class NumberEncoder:
 
 
 def _feature_tables(entries: list[tuple[int, int, AnyArray] | None], dtype: type) -> _FeatureTables:
-    """Concatenate the bounds, and the tables or cut points, of the features that have any."""
+    """Concatenate the bounds, and the lookup tables or cut points, of the features that have them."""
     features = [i for i, entry in enumerate(entries) if entry is not None]
     found = [entry for entry in entries if entry is not None]
     low, high = (np.array([entry[side] for entry in found], np.int64) for side in (0, 1))

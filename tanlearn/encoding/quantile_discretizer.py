@@ -18,17 +18,17 @@ from tanlearn.sources.validation import read_weights
 
 __all__ = ["QuantileDiscretizer", "add_mdl_points"]
 
-#: Minimum weight of the rows of an interval if a quantile interval is divided.
+#: Minimum weight of the rows in each interval if a quantile interval is divided.
 _LEAST_WEIGHT = 5.0
 
 
 class QuantileDiscretizer(CutPointDiscretizer):
     """Discretize every feature into intervals with about equally many rows.
 
-    A feature with at most ``max_bins`` distinct values gets one interval per value. A cut point lies midway between two
+    A feature with at most ``max_bins`` distinct values has one interval per value. A cut point lies midway between two
     adjacent training values, and a value equal to a cut point belongs to the lower interval. Every feature with at
     least two distinct values has a cut point. Missing values are ignored in ``fit`` and remain missing in
-    ``transform``. Classes are not used, unless ``mdl_points`` is set.
+    ``transform``. Classes are not used unless ``mdl_points`` is set.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class QuantileDiscretizer(CutPointDiscretizer):
         Maximum number of intervals per feature, from 2 to 65,535. With ``mdl_points``, there may be more.
     mdl_points : bool, default=False
         Whether to add the cut points of :class:`~tanlearn.MDLPDiscretizer`, which separate classes. A cut point is
-        added if the rows on both sides, up to the next cut points, have a total weight of at least 5. With few
-        intervals, quantiles miss exact thresholds, in particular those that separate a small class.
+        added if the rows on both sides, up to the next cut points, have a total weight of at least 5. If there are only
+        a few intervals, quantiles miss exact thresholds, in particular thresholds that separate a small class.
     n_jobs : int, optional
         Number of threads, as in joblib. Threads work on features in ``fit``, and on rows in ``transform``. Results do
         not depend on it.
@@ -81,14 +81,14 @@ class QuantileDiscretizer(CutPointDiscretizer):
         return bool(self.mdl_points)
 
     def fit_columns(self, columns: Table, chosen: list[int], y: Any, sample_weight: Any = None) -> QuantileDiscretizer:
-        """Find the cut points of columns that are already read.
+        """Find the cut points of columns that have already been read.
 
         Parameters
         ----------
         columns : Table
             Output of :func:`tanlearn.sources.columns.read_columns`.
         chosen : list of int
-            Numbers of the columns, which become the features in this order.
+            Numbers of the columns, which are the features of the discretizer in this order.
         y : array-like of shape (n_samples,)
             Class labels of at least two classes. They are used only if ``mdl_points`` is set.
         sample_weight : array-like of shape (n_samples,), optional
@@ -133,10 +133,10 @@ def add_mdl_points(
 
 
 def _with_cut_points(cuts: FloatArray, more: FloatArray, column: Column, weights: AnyArray | None) -> FloatArray:
-    """Return cut points, and all of ``more`` that leave a weight of :data:`_LEAST_WEIGHT` on both sides."""
+    """Return cut points, and all cut points in ``more`` with at least :data:`_LEAST_WEIGHT` on both sides."""
     x, present = column.numbers().astype(np.float64, copy=False), column.present
     x, own = x[present], np.ones(int(present.sum())) if weights is None else weights[present].astype(np.float64)
-    order = np.argsort(x, kind="stable")  # the sums of real weights depend on the order of equal values
+    order = np.argsort(x, kind="stable")  # sums of real weights depend on the order of equal values
     x, reached = x[order], np.append(0.0, np.cumsum(own[order]))
     found = [-np.inf, *cuts.tolist(), np.inf]
     for cut in more.tolist():

@@ -25,10 +25,10 @@ __all__ = ["RawNumbers", "joined_numbers", "raw_numbers"]
 class RawNumbers:
     """Values of the discretized features, and the unfitted discretizer that folds fit to their training rows."""
 
-    columns: tuple[AnyArray, ...]  # (n_all,) for each discretized feature; NaN where missing
+    columns: tuple[AnyArray, ...]  # (n_all,) values of each discretized feature, with NaN for missing values
     features: IntArray  # (n_discretized,) feature indices in the encoded data
-    discretizer: Any  # unfitted; cloned for every fit
-    # (n_samples,) selected rows of the columns, so that taking rows copies no values; None means all rows
+    discretizer: Any  # unfitted, and cloned for every fit
+    # (n_samples,) selected rows of the columns, so that values need not be copied to take rows; None means all rows
     rows: IntArray | None = None
     # cut points of each column that do not depend on classes, and are the same in all folds
     quantiles: tuple[FloatArray, ...] | None = None
@@ -38,7 +38,7 @@ class RawNumbers:
         return RawNumbers, (tuple(self.values), self.features, self.discretizer, None, self.quantiles)
 
     def take(self, rows: Any) -> RawNumbers:
-        """Return the values of some rows, given as row numbers or as a mask."""
+        """Return the values of the given rows (row numbers or a mask)."""
         every = np.arange(len(self.columns[0])) if self.rows is None else self.rows
         return replace(self, rows=every[rows])
 
@@ -62,7 +62,7 @@ class RawNumbers:
     ) -> Any:
         """Return a clone of the discretizer, fitted to these rows.
 
-        ``y`` are class codes of at least two classes, ``sample_weight`` the weights before class weights, and
+        ``y`` contains class codes of at least two classes, ``sample_weight`` the weights before class weights, and
         ``others`` the codes of the features that are not discretized.
         """
         discretizer = clone(self.discretizer)
@@ -74,12 +74,12 @@ class RawNumbers:
         return discretizer
 
     def encode(self, discretizer: Any) -> Codes:
-        """Encode the stored rows with a fitted discretizer; result: (n_discretized, n_samples)."""
+        """Encode the stored rows with a fitted discretizer. Return codes (n_discretized, n_samples)."""
         return discretize(discretizer, self._table)
 
     @property
     def _table(self) -> Table:
-        """The values of the selected rows as columns."""
+        """Return the values of the selected rows as columns."""
         return Table(
             [
                 Column(values, np.isnan(values) if values.dtype.kind == "f" else None, None, f"column {i}")

@@ -24,8 +24,8 @@ class ColumnCheck:
     n_missing : int
         Number of rows in which the value is missing.
     n_unseen : int
-        Number of rows with a category that did not occur in training, which predictions treat as missing. It is 0 for
-        continuous columns.
+        Number of rows with a category that did not occur in training, and is therefore treated as missing in
+        predictions. It is 0 for continuous columns.
     n_out_of_range : int or None
         Number of rows with a number below the smallest or above the largest training value. It is 0 for categorical
         columns, and None if the training range is unknown, as in files of earlier versions.
@@ -118,7 +118,7 @@ class RowCheck:
 
     @property
     def is_clean(self) -> bool:
-        """True if no value is missing, unseen or known to be out of range."""
+        """True if all values are present, and none is unseen or known to be out of range."""
         return not any(own.n_missing or own.n_unseen or own.n_out_of_range for own in self.columns)
 
     def __add__(self, other: RowCheck) -> RowCheck:
@@ -141,7 +141,7 @@ class RowCheck:
         -------
         DataFrame of shape (n_features, 3)
             Indexed by column name, with columns ``missing``, ``unseen`` and ``out_of_range``. ``out_of_range`` is
-            ``pandas.NA`` where the training range is unknown.
+            ``pandas.NA`` if the training range is unknown.
 
         Raises
         ------

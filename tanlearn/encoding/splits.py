@@ -16,7 +16,7 @@ __all__ = ["draw_folds", "hold_out", "search_splits", "stratified_splits", "vali
 def hold_out(y: IntArray, n_classes: int, fraction: float, rng: np.random.Generator) -> NDArray[np.bool_]:
     """Draw a stratified mask of held-out rows. Shape: (n_samples,).
 
-    Each class contributes ``fraction`` of its rows, rounded to the nearest row, but never all of them.
+    The fraction ``fraction`` of the rows of each class is held out, rounded to the nearest row, but never all rows.
     """
     held_out = np.zeros(len(y), dtype=np.bool_)
     for c in range(n_classes):
@@ -49,7 +49,7 @@ def validation_masks(
 ) -> list[NDArray[np.bool_]]:
     """Draw one mask of held-out rows per fold. Shape: (n_samples,).
 
-    ``validation`` is the held-out fraction of a single split if below 1, otherwise the number of folds.
+    If ``validation`` is below 1, it is the held-out fraction of a single split. Otherwise, it is the number of folds.
     """
     if validation < 1:
         return [hold_out(y, n_classes, validation, rng)]
@@ -74,7 +74,7 @@ def search_splits(
     """Return the ``(train, test)`` row numbers of a parameter search, without rows of weight 0.
 
     ``cv`` is a number of stratified folds, a held-out fraction, or any value accepted by scikit-learn's ``check_cv``.
-    ``present`` (n_present,) are the numbers of the rows with non-zero weight, increasing.
+    ``present`` (n_present,) contains the numbers of the rows of nonzero weight in increasing order.
     """
     from sklearn.model_selection import check_cv
 

@@ -1,4 +1,4 @@
-"""Validation of arrays and values from files and other untrusted bytes."""
+"""Validation of arrays and values from files and other untrusted sources."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from tanlearn._typing import AnyArray
 
 __all__ = ["DAMAGE", "check_array", "fields", "read_arrays", "read_format"]
 
-#: Exceptions raised for a damaged archive. NumPy raises MemoryError and OverflowError for a header that claims more
-#: data than the file has. zipfile raises RuntimeError for encryption, and NotImplementedError for unsupported formats.
+#: Exceptions that are raised for a damaged archive. NumPy raises MemoryError and OverflowError for a header that claims
+#: more data than the file has. zipfile raises RuntimeError for encryption, and NotImplementedError for unsupported
+#: formats.
 DAMAGE = (
     EOFError,
     KeyError,
@@ -30,10 +31,10 @@ DAMAGE = (
 
 
 def read_arrays(data: bytes) -> dict[str, AnyArray]:
-    """Return the arrays that ``numpy.savez`` wrote, after verifying sizes and checksums.
+    """Verify sizes and checksums, and return the arrays that ``numpy.savez`` wrote.
 
-    Raises ``BadZipFile`` for a wrong checksum, compressed entries or entries that share bytes. Other damage raises
-    another exception of :data:`DAMAGE`.
+    Raises ``BadZipFile`` for a wrong checksum, compressed entries, or entries that share bytes. Other damage raises
+    another exception in :data:`DAMAGE`.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         members = archive.infolist()
@@ -47,7 +48,7 @@ def read_arrays(data: bytes) -> dict[str, AnyArray]:
 
 
 def _read_array(content: bytes) -> AnyArray:
-    """Parse one .npy file after checking the size that its header claims against its length."""
+    """Check the size in the header of an .npy file against its length, and parse the file."""
     stream = io.BytesIO(content)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise ValueError("an array is not of .npy format 1.0")
@@ -67,16 +68,16 @@ def read_format(version: AnyArray) -> int:
 
 
 def fields(mapping: Any, *names: str) -> tuple[Any, ...]:
-    """Return the values of a dictionary in the order of ``names``; raise ValueError if it has other keys."""
+    """Return the values of a dictionary in the order of ``names``. Raise ValueError if it has other keys."""
     if type(mapping) is not dict or set(mapping) != set(names):
         raise ValueError(f"expected an object with the keys {', '.join(names)}, found {reprlib.repr(mapping)}.")
     return tuple(mapping[name] for name in names)
 
 
 def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> AnyArray:
-    """Return the array unchanged; raise ValueError if type or shape differ, or if a float is nan or +inf.
+    """Return the array unchanged. Raise ValueError if type or shape differ, or if a float is nan or +inf.
 
-    ``name`` is the name of the array in messages.
+    Messages contain the name ``name``.
     """
     found = (array.dtype, array.shape) if isinstance(array, np.ndarray) else type(array).__name__
     if found != (np.dtype(dtype), shape):

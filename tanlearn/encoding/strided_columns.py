@@ -1,4 +1,4 @@
-"""Strided views of numeric columns, and execution of kernels on them in blocks of rows."""
+"""Strided views of numeric columns, and execution of kernels on these views in blocks of rows."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from tanlearn.sources.table import Table
 
 __all__ = ["StridedColumns", "bind", "run_in_blocks", "strided_columns"]
 
-# Dtypes that kernels are compiled for. Others (half precision, foreign byte order, odd strides) are copied by column.
+# Dtypes for which kernels are compiled. Other columns (half precision, foreign byte order, odd strides) are copied.
 _TYPES = frozenset(map(np.dtype, ("i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f4", "f8")))
-# Values per block: half a megabyte of 64-bit numbers, so that data read by one kernel is still in the second-level
-# cache for the next, while 60 us of work outweigh the 3 us of a call.
+# Values per block. They are half a megabyte of 64-bit numbers, so that data read by one kernel are still in the
+# second-level cache for the next kernel. A block takes 60 us, and a call 3 us.
 _VALUES_PER_BLOCK = 2**16
 
 
 class StridedColumns(NamedTuple):
     """Strided view of numeric columns in one block of memory, for kernels.
 
-    The value in row ``row`` of column ``k`` is ``memory[row * row_step + k * column_step]``, whatever the memory order.
+    The value in row ``row`` of column ``k`` is ``memory[row * row_step + k * column_step]``, for any memory order.
     """
 
-    # (n_cells,) read-only and contiguous, so that a kernel is compiled once per dtype and not for every memory layout.
+    # (n_cells,) read-only and contiguous, so that a kernel is compiled once per dtype, not once per memory layout.
     # Booleans are viewed as integers.
     memory: AnyArray
     row_step: int
@@ -38,10 +38,10 @@ class StridedColumns(NamedTuple):
 
 
 def strided_columns(table: Table) -> list[StridedColumns]:
-    """Return strided views of the numeric columns; missing integers have arbitrary values.
+    """Return strided views of the numeric columns. Missing integers have arbitrary values.
 
-    There is one view of a row-major array, and otherwise one view per column: kernels that process 50 columns of a
-    column-major array side by side take three times as long.
+    There is one view of a row-major array. Otherwise, there is one view per column, because kernels that process 50
+    columns of a column-major array side by side take three times as long.
     """
     matrix = table.matrix
     if matrix is not None and _is_plain(matrix):
@@ -56,7 +56,7 @@ def strided_columns(table: Table) -> list[StridedColumns]:
 
 
 def bind(kernel: Callable[..., None], view: StridedColumns, arrays: tuple[Any, ...]) -> Callable[[int, int], None]:
-    """Bind a kernel to a view and its arrays; the result takes the first and past-the-last row."""
+    """Bind a kernel to a view and its arrays. The result is a function of the first row and the row after the last."""
     memory, row_step, column_step = view[:3]
     return lambda first, last: kernel(memory, row_step, column_step, first, last, *arrays)
 

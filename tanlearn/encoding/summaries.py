@@ -1,4 +1,4 @@
-"""Mergeable summary of data larger than memory, and the encoder fitted to it."""
+"""Mergeable summary of data that are larger than memory, and an encoder that is fitted to the summary."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tanlearn.sources.validation import LARGEST_TOTAL, check_classes, check_tota
 __all__ = ["TableSummary"]
 
 _FORMAT = 1
-#: Relative error of sums of real weights, below which a difference of sums is no missing value.
+#: Relative difference of sums of real weights below which it is a rounding error, not the weight of a missing value.
 _ROUNDING = 1e-9
 _LARGEST_INTEGER = int(np.iinfo(np.int64).max)
 # Below this number of values (about 5 ms of work), threads do not pay off.
@@ -38,18 +38,18 @@ class TableSummary:
     """Mergeable counts of the values of each column by class.
 
     Summaries of parts of the data can be merged, in any order, to the summary of all data. An encoder that is fitted to
-    it has the same categories and cut points as after :meth:`TableEncoder.fit_columns` on all rows. They are equal bit
-    for bit if weights are integers or absent, otherwise up to rounding of sums of weights.
+    a summary has the same categories and cut points as after :meth:`TableEncoder.fit_columns` on all rows. They are
+    equal bit for bit if weights are integers or absent, and otherwise up to rounding of sums of weights.
 
     All categories are kept. Numbers are exact up to ``8 * n_points`` distinct values (65,536 by default, more than a
     feature can have categories). Beyond that, a column is compressed to points that represent adjacent values. Every
-    65,536 values, or every larger batch, become a block of ``n_points`` points, and two blocks of one level become one
-    of the next. The rank of a number is the weight of all values up to it. As a fraction of the total weight, the error
-    of a rank is less than ``(1 + log2(n_blocks)) / n_points``, and mostly less than half of that. :meth:`rank_error`
-    returns the tracked bound.
+    65,536 values, or every larger batch, are compressed to a block of ``n_points`` points, and two blocks of the same
+    level are merged to one block of the next level. The rank of a number is the weight of all values up to it. As a
+    fraction of the total weight, the error of a rank is less than ``(1 + log2(n_blocks)) / n_points``, and usually less
+    than half of that. :meth:`rank_error` returns the tracked bound.
 
     A pair of a value and a class takes 20 bytes. A column of real numbers with two classes therefore takes up to 1.3 MB
-    while it is exact, and 0.3 MB per level afterwards.
+    as long as it is exact, and 0.3 MB per level afterwards.
     """
 
     def __init__(self, *, n_points: int = 8192, exact: bool = False) -> None:
@@ -57,21 +57,21 @@ class TableSummary:
             raise ValueError(f"n_points must be an integer of at least 2, got {n_points!r}.")
         self._limits = Limits(int(n_points), bool(exact))
         self._n_samples = 0
-        # The class labels are summarized as a column too, with a single class.
+        # The class labels are also summarized as a column, with a single class.
         self._classes = summarize(Column(np.empty(0), None, None, "y"), np.empty(0, np.intp), np.empty(0, np.int64), 1)
         self._label_type = np.dtype(object)
         self._columns: list[ColumnSummary] | None = None
 
     @property
     def classes_(self) -> AnyArray:
-        """Class labels, sorted. Shape: (n_classes,)."""
+        """Class labels (n_classes,) in sorted order."""
         if self._classes.names is None:
             return self._classes.counts.values
         return self._classes.names.astype(self._label_type)
 
     @property
     def class_counts(self) -> AnyArray:
-        """Weight of every class, shape (n_classes,); int64, or float64 after a batch with real weights."""
+        """Weight (n_classes,) of every class, as int64, or as float64 after a batch with real weights."""
         return self._classes.counts.weights
 
     @property
@@ -81,7 +81,7 @@ class TableSummary:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Names of the columns in messages; empty before the first batch."""
+        """Names of the columns in messages. The tuple is empty before the first batch."""
         return tuple(column.label for column in self._columns or ())
 
     def __repr__(self) -> str:
@@ -91,9 +91,9 @@ class TableSummary:
         )
 
     def update(self, columns: Table, y: Any, sample_weight: Any = None, *, n_jobs: int | None = None) -> Self:
-        """Add a batch of rows, in place; on an error nothing is changed.
+        """Add a batch of rows in place. After an error, the summary is unchanged.
 
-        ``columns`` may have no rows. ``n_jobs`` is the number of threads; the result does not depend on it.
+        ``columns`` may have no rows. ``n_jobs`` is the number of threads. The result does not depend on it.
         """
         n_samples = columns.n_samples
         is_weighted = sample_weight is not None and n_samples > 0
@@ -114,7 +114,7 @@ class TableSummary:
         return self.merge(part, n_jobs=n_jobs)
 
     def merge(self, other: TableSummary, *, n_jobs: int | None = None) -> Self:
-        """Add the counts of another summary, in place; on an error nothing is changed. ``other`` is not modified."""
+        """Add the counts of another summary in place. After an error, nothing is changed. ``other`` is not modified."""
         if other._limits != self._limits:
             raise ValueError(
                 f"a summary with {self._limits} cannot be merged with a summary with {other._limits}. Create both "
@@ -153,9 +153,9 @@ class TableSummary:
     def fit_encoder(self, encoder: TableEncoder, names: AnyArray | None = None) -> TableEncoder:
         """Return a clone of an encoder, fitted to all rows.
 
-        ``names`` (n_features,) are the column names. The discretizer must be a ``CutPointDiscretizer``. In
-        compressed columns, cut points lie between points, and typical values are means of points. Warns as
-        :meth:`TableEncoder.fit` does, with fractions of the weight instead of fractions of the rows.
+        ``names`` (n_features,) are the column names. The discretizer must be a ``CutPointDiscretizer``. In compressed
+        columns, cut points lie between points, and typical values are means of points. Issues the same warnings as
+        :meth:`TableEncoder.fit`, with fractions of the weight instead of fractions of the rows.
         """
         columns = self._columns_to_fit()
         warn_of_string_summaries(columns, encoder.discrete_features)
@@ -204,7 +204,7 @@ class TableSummary:
 
     @classmethod
     def _from_arrays(cls, arrays: dict[str, AnyArray]) -> Self:
-        """Build a summary from deserialized arrays, with validation."""
+        """Validate deserialized arrays, and build a summary from them."""
         state = json.loads(arrays["state"].tobytes())
         summary = cls(n_points=state["n_points"], exact=state["exact"])
         own, *others = state["columns"]
@@ -227,7 +227,7 @@ class TableSummary:
         return summary
 
     def _columns_to_fit(self) -> list[ColumnSummary]:
-        """Return the columns after checking that an encoder can be fitted to them."""
+        """Return the columns. Raise ValueError if an encoder cannot be fitted to them."""
         if self._columns is None or not self.n_samples:
             raise ValueError(
                 "the summary has no rows with non-zero weight, but an encoder needs at least one. Add rows."
@@ -287,7 +287,7 @@ def _check_total(own: AnyArray, other: AnyArray) -> None:
 def _fit_encoder(
     encoder: TableEncoder, columns: list[ColumnSummary], summary: TableSummary, names: AnyArray | None
 ) -> tuple[TableEncoder, list[str]]:
-    """Fit a clone of an encoder to column summaries; also return the columns reduced to a single interval.
+    """Fit a clone of an encoder to column summaries. Also return the columns that have a single interval.
 
     Cut points depend only on the weights of values and classes, so each column is discretized separately, as weighted
     rows of its distinct values. ``columns`` are the columns of the summary, with at least two classes, and ``names``
@@ -325,9 +325,9 @@ def _fit_encoder(
 
 
 def _gets_category(handle_missing: str, column: ColumnSummary, summary: TableSummary) -> bool:
-    """Return whether a column gets a category for missing values, as in ``with_missing_category``.
+    """Return whether a column has a category for missing values, as in ``with_missing_category``.
 
-    Sums of real weights are compared up to their rounding.
+    Sums of real weights are compared with a tolerance for rounding errors.
     """
     totals = summary.class_counts
     counts = column.pooled(len(totals))
@@ -358,7 +358,7 @@ def _find_categories(columns: list[ColumnSummary], option: Any, names: AnyArray 
 
 
 def _discretize(column: ColumnSummary, discretizer: Any, n_classes: int) -> tuple[FloatArray, FloatArray, bool]:
-    """Return a column's cut points, the mean of each interval, and whether different values share a single interval."""
+    """Return the cut points of a column, the mean of each interval, and whether different values share one interval."""
     rows, y, weights = column.as_rows(n_classes)
     own = clone(discretizer)
     fit_discretizer(own, Table([rows]), [0], y, weights)
@@ -366,7 +366,7 @@ def _discretize(column: ColumnSummary, discretizer: Any, n_classes: int) -> tupl
     values, weights = rows.values[rows.present].astype(np.float64), weights[rows.present]
     states = np.searchsorted(cuts, values)
     total = np.bincount(states, weights, len(cuts) + 1)
-    # Weights are normalized first, so that no sum overflows.
+    # Weights are normalized first, so that sums do not overflow.
     mean = np.bincount(states, values * (weights / total[states]), len(cuts) + 1)
     of_value = np.bincount(np.unique(values, return_inverse=True)[1], weights)
     is_constant = len(cuts) == 0 and len(values) > 0 and of_value.max() < LARGEST_SHARE * total[0]

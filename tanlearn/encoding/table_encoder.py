@@ -44,25 +44,25 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     discrete_features : "auto", bool or array-like, default="auto"
         Categorical columns: all (``True``), none (``False``), a mask, or a list of column numbers or names. With
         "auto", columns of strings, booleans or declared categories are categorical. A numeric column is categorical if
-        its training values are integers with at most 10 distinct values, otherwise continuous. The dtype is ignored,
-        because NumPy and pandas convert integers with a missing value to floats. Integer codes with more distinct
-        values (postcodes, products) must be named here or cast to str.
+        its training values are integers with at most 10 distinct values, and otherwise continuous. The dtype is
+        ignored, because NumPy and pandas convert integers with a missing value to floats. Columns of integer codes with
+        more distinct values (postcodes, products) must be listed here or cast to str.
     discretizer : object, optional
         Discretizer of continuous columns with ``fit(X, y, sample_weight=None)``, ``transform(X)``, which returns codes
         of shape (n_samples, n_features), uint8 or uint16, and the attribute ``n_states_``. The default is
-        :class:`~tanlearn.MDLPDiscretizer`. Classifiers may have another default: classifiers whose networks have edges
+        :class:`~tanlearn.MDLPDiscretizer`. Some classifiers have another default. Classifiers whose networks have edges
         use the same discretizer with ``interactions=True``.
     handle_unknown : {"missing", "error"}, default="missing"
         Treatment of categories that were not seen in ``fit``: as missing values, or as an error.
     handle_missing : {"marginalize", "category", "auto"}, optional
-        Treatment of missing values. With "marginalize", a missing value is marginalized, so it does not influence
-        predictions. With "category", each column that has both values and missing values in ``fit`` gets a category for
-        missing values. It is the last category, and is used like all others. With "auto", only columns whose missing
-        values depend on the class get this category: a rate of missing values per class must be more probable than one
-        rate for all classes (Bayes factor above 1, with Beta(1/2, 1/2) priors). Missing values of other columns, and
-        unseen categories, are always marginalized. The default is "auto" in :class:`~tanlearn.TermNetClassifier`,
-        :class:`~tanlearn.BoostedTermsClassifier` and :class:`~tanlearn.BayesEnsembleClassifier`, and "marginalize" in
-        other classifiers.
+        Treatment of missing values. With "marginalize", a missing value is marginalized, so it does not affect
+        predictions. With "category", each column that has both values and missing values in ``fit`` has a category for
+        missing values. It is the last category, and is used like all other categories. With "auto", only columns whose
+        missing values depend on the class have this category. The criterion is that one rate of missing values per
+        class is more probable than one rate for all classes (Bayes factor above 1, with Beta(1/2, 1/2) priors). Missing
+        values of other columns, and unseen categories, are always marginalized. The default is "auto" in
+        :class:`~tanlearn.TermNetClassifier`, :class:`~tanlearn.BoostedTermsClassifier` and
+        :class:`~tanlearn.BayesEnsembleClassifier`, and "marginalize" in other classifiers.
     n_jobs : int, optional
         Number of threads for reading, encoding and the default discretizer, as in joblib. Results do not depend on it.
 
@@ -81,8 +81,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Mean of the training values in each interval of a continuous feature, with NaN for intervals without values. The
         entry is ``None`` for categorical features.
     value_ranges_ : list of (tuple of (float, float) or None)
-        Smallest and largest training value of every continuous column, or (nan, nan) if all its values are missing. The
-        entry is ``None`` for categorical columns, and if the range is unknown, as in BIF and XMLBIF files and in model
+        Smallest and largest training value of every continuous column, or (nan, nan) if all values are missing. The
+        entry is ``None`` for categorical columns, or if the range is unknown, as in BIF and XMLBIF files and in model
         files of earlier versions.
     discretizer_ : object or None
         Discretizer that was fitted to the continuous columns, in their order, or ``None`` if there are no continuous
@@ -170,10 +170,10 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def declare(self, columns: Any) -> TableEncoder:
-        """Set categories and cut points without rows.
+        """Set categories and cut points without reading rows.
 
-        Declared values do not depend on rows, as differential privacy requires. With the same declared values, counts
-        of several sites can be added.
+        Declared values do not depend on rows, which is required for differential privacy. Counts of several sites can
+        be added if the same values are declared.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return check_columns(columns, self._encoder.indexes, self.value_ranges_, names)
 
     def decode(self, codes: Codes) -> AnyArray:
-        """Decode feature-major codes as :meth:`inverse_transform` does.
+        """Decode feature-major codes, as in :meth:`inverse_transform`.
 
         Parameters
         ----------
@@ -462,12 +462,12 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return codes
 
     def with_ranges_of(self, columns: Table) -> TableEncoder:
-        """Return the encoder with its training ranges extended to the values of further training rows.
+        """Return the encoder with its training ranges extended to the values of additional training rows.
 
         Parameters
         ----------
         columns : Table
-            Further training rows, with the columns of ``fit``.
+            Additional training rows, with the columns of ``fit``.
 
         Returns
         -------
@@ -496,7 +496,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Returns
         -------
         TableEncoder
-            The encoder itself if its ranges contain the others, otherwise a copy that shares categories and cut points.
+            The encoder itself if its ranges contain the other ranges, otherwise a copy that shares categories and cut
+            points.
 
         Examples
         --------
@@ -513,7 +514,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return encoder
 
     def encode_columns(self, columns: Table, *, handle_unknown: str | None = None) -> Codes:
-        """Encode columns that are already read.
+        """Encode columns that have already been read.
 
         Parameters
         ----------
@@ -555,7 +556,7 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         categories, typical_values : list of (ndarray or None)
             Values of ``categories_`` and ``typical_values_``.
         discretizer : object or None
-            Discretizer fitted to the columns without categories, or ``None`` if all columns have categories.
+            Discretizer that was fitted to the columns without categories, or ``None`` if all columns have categories.
         value_ranges : list of (tuple of (float, float) or None), optional
             Value of ``value_ranges_``. By default, all ranges are unknown.
         has_missing_category : ndarray of shape (n_features,), bool, optional

@@ -1,9 +1,9 @@
-"""Weights of the values of a column by class: exact, or compressed to points with a known bound of the rank error.
+"""Weights of the values of a column in each class, exact or compressed to points with a bound for the rank error.
 
 Points are organized in levels (G. Manku, S. Rajagopalan and B. Lindsay, "Approximate medians and other quantiles in one
 pass and with limited memory", SIGMOD 1998): two blocks of one level are merged and compressed to one block of the next.
-The rank error of each compression is known, so the bound of a block is the sum over its compressions and grows with the
-logarithm of the number of blocks. The method is deterministic.
+The rank error of each compression is known. The bound for a block is therefore the sum over its compressions, and
+increases with the logarithm of the number of blocks. The method is deterministic.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from tanlearn.kernels.value_counts import float_keys, sort_rows, sum_points, sum
 
 __all__ = ["Block", "ValueCounts", "add_block", "collect", "compress", "merge_counts", "sum_by_key", "sum_equal"]
 
-# Up to this value, 64-bit floats add integers exactly.
+# Largest value up to which sums of integers are exact in 64-bit floats.
 _LARGEST_EXACT = 2**53
-# Below this number of values, NumPy sorts faster (20 us).
+# Number of values below which NumPy sorts faster (20 us).
 _FEWEST_FOR_RADIX_SORT = 2**10
 
 
 class ValueCounts(NamedTuple):
-    """Weights of pairs of value and class, sorted by value, then class."""
+    """Weights of pairs of value and class, sorted by value, then by class."""
 
     values: AnyArray  # (n_pairs,) numbers without NaN
     classes: NDArray[np.int32]  # (n_pairs,) class codes
@@ -46,7 +46,7 @@ class ValueCounts(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Points that represent the values of compressed counts, with bounds on the rank error.
+    """Points that represent the values of compressed counts, with bounds for the rank error.
 
     The rank of a number is the weight of all values up to it.
     """
@@ -61,7 +61,7 @@ def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray
     """Return the distinct keys, increasing, and the sum of the weights of each. Shape: (n_found,).
 
     Keys (n_samples,) are integers from 0 to ``n_keys - 1``, and weights (n_samples,) are positive. Sums have the dtype
-    of the weights; integers are added exactly, floats in the given order.
+    of the weights. Integers are added exactly, and floats are added in the given order.
     """
     if weights.dtype.kind == "i" and weights.sum() >= _LARGEST_EXACT:
         return sum_equal(keys, weights)
@@ -76,7 +76,7 @@ def sum_by_key(keys: IntArray, weights: AnyArray, n_keys: int) -> tuple[IntArray
 
 
 def sum_equal(keys: IntArray, amounts: AnyArray) -> tuple[IntArray, AnyArray]:
-    """Return the distinct keys, increasing, and the sum of the amounts of each, in the dtype of the amounts."""
+    """Return the distinct keys in increasing order, and the sum of the amounts of each key, in their dtype."""
     order = np.argsort(keys, kind="stable")
     keys, amounts = keys[order], amounts[order]
     first = np.flatnonzero(np.diff(keys, prepend=-1))
@@ -86,7 +86,7 @@ def sum_equal(keys: IntArray, amounts: AnyArray) -> tuple[IntArray, AnyArray]:
 def collect(
     values: AnyArray, classes: AnyArray, weights: AnyArray, n_classes: int, *, are_sorted_runs: bool = False
 ) -> ValueCounts:
-    """Sum the weights of rows with the same value and class; values have no NaN.
+    """Sum the weights of rows with the same value and class. Values must not be NaN.
 
     ``are_sorted_runs`` means that the values consist of a few increasing runs, which a stable sort merges quickly.
     """
@@ -109,7 +109,7 @@ def _sorting(values: AnyArray) -> IntArray:
         float_keys(np.ascontiguousarray(values, np.float64).view(np.int64), keys)
     else:
         keys = values.astype(np.uint64)
-        keys -= values.min().astype(np.uint64)  # the smallest key is zero; differences wrap around correctly
+        keys -= values.min().astype(np.uint64)  # the smallest key becomes zero, and differences wrap around correctly
     order, spare = (np.empty(len(values), np.intp) for _ in range(2))
     is_spare = sort_rows(keys, np.empty_like(keys), order, spare, np.empty((8, 256), np.intp))
     return spare if is_spare else order
@@ -131,18 +131,18 @@ def merge_counts(parts: Iterable[ValueCounts], n_classes: int) -> ValueCounts:
 
 
 def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueCounts, float, float]:
-    """Compress counts to about ``n_points`` points; return the points and the rank error bounds ``under`` and ``over``.
+    """Compress counts to about ``n_points`` points. Return the points, and the bounds ``under`` and ``over``.
 
-    Adjacent values are grouped so that each group, without its last value, has less than ``1 / n_points`` of the
-    weight. The point of a group is the value at which it reaches half of its weight. Therefore ranks of points are
-    exact, and the error of any other rank is at most the weight of its group without the point. At most ``n_points``
-    values are left unchanged.
+    Adjacent values are grouped such that each group, without its last value, has less than ``1 / n_points`` of the
+    weight. The point of a group is the value at which half of its weight is reached. Therefore, ranks of points are
+    exact, and the error of any other rank is at most the weight of its group without the point. If there are at most
+    ``n_points`` values, they are unchanged.
     """
     is_first = counts.is_first
     n_values = int(np.count_nonzero(is_first))
     if n_values <= n_points:
         return counts, 0, 0
-    # Rounding of sums may add one point.
+    # Rounding errors of sums may add one point.
     row, own, sums = _allocate_pairs(min(len(is_first), (n_points + 1) * n_classes), counts.weights)
     reached, begin = np.zeros(n_values + 1, sums.dtype), np.empty(n_values + 1, np.intp)
     of_class, rank_errors = np.zeros(n_classes, sums.dtype), np.zeros(2, sums.dtype)
@@ -152,7 +152,7 @@ def compress(counts: ValueCounts, n_points: int, n_classes: int) -> tuple[ValueC
 
 
 def add_block(blocks: tuple[Block, ...], block: Block, n_points: int, n_classes: int) -> tuple[Block, ...]:
-    """Add a block to ``blocks``; blocks of the same level are merged and compressed to the next level.
+    """Add a block to ``blocks``. Blocks of the same level are merged and compressed to a block of the next level.
 
     The blocks have increasing, distinct levels, before and after.
     """

@@ -26,8 +26,8 @@ __all__ = [
     "weights_of_values",
 ]
 
-#: Total weight divided by the effective sample size, above which a warning is issued. Counts of bootstrap samples have
-#: a ratio of 2, and counts of repeated rows a ratio of a few; 40 draws of Poisson(1) had at most 2.4.
+#: Ratio of total weight to effective sample size above which a warning is issued. The ratio is 2 for counts of
+#: bootstrap samples, and slightly larger for counts of repeated rows. For 40 draws of Poisson(1), it was at most 2.4.
 LARGEST_INTEGER_RATIO, LARGEST_FRACTIONAL_RATIO = 8.0, 2.0
 
 
@@ -35,11 +35,12 @@ class WeightSums:
     """Sums over the weights of rows, accumulated over batches."""
 
     def __init__(self) -> None:
-        # Number of rows of positive weight, sum of weights, sum of their squares, and whether all are integers
+        # Number of rows of positive weight, sum of weights, sum of squared weights, and whether all weights are
+        # integers
         self.n_rows, self.total, self.squares, self.are_integers = 0, 0.0, 0.0, True
 
     def update(self, weights: AnyArray | None, n_rows: int) -> WeightSums:
-        """Add the weights of some rows, in place; None means a weight of 1 for each of ``n_rows`` rows."""
+        """Add the weights of rows in place. None means a weight of 1 for each of ``n_rows`` rows."""
         own = np.ones(n_rows) if weights is None else weights[weights > 0].astype(np.float64)
         self.n_rows += len(own)
         self.total += float(own.sum())
@@ -49,7 +50,7 @@ class WeightSums:
 
     @property
     def effective_size(self) -> float:
-        """Effective sample size, sum(w)^2 / sum(w^2)."""
+        """Effective sample size of the weights, sum(w)^2 / sum(w^2)."""
         return self.total**2 / self.squares if self.squares > 0 else 0.0
 
     @property
@@ -66,25 +67,25 @@ def effective_size(weights: AnyArray) -> float:
 def scale_weights(sample_weight: Any) -> FloatArray:
     """Rescale weights that are not counts, so that their sum equals the effective sample size.
 
-    A weight of 2 equals repeating the row. Survey weights, inverse probabilities and other importances are not counts.
-    Their scale is arbitrary, so as counts they overstate or understate the evidence in the rows. The effective sample
-    size is Kish's ``sum(w)^2 / sum(w^2)``, the number of equally weighted rows that estimate a mean with the same
-    precision.
+    A weight of 2 equals repeating the row. Survey weights, inverse probabilities and other importance weights are not
+    counts. Their scale is arbitrary, so if they are used as counts, they overstate or understate the evidence in the
+    rows. The effective sample size is Kish's ``sum(w)^2 / sum(w^2)``, the number of equally weighted rows that estimate
+    a mean with the same precision.
 
     Parameters
     ----------
     sample_weight : array-like of shape (n_samples,)
-        Finite and non-negative, not all zero.
+        Finite, nonnegative weights, which must not all be zero.
 
     Returns
     -------
     ndarray of shape (n_samples,)
-        Weights for ``fit``, proportional to the given ones, with the sum ``sum(w)^2 / sum(w^2)``.
+        Weights for ``fit``, which are proportional to the given weights and have the sum ``sum(w)^2 / sum(w^2)``.
 
     Raises
     ------
     ValueError
-        If there is not one number per row, a weight is negative or not finite, or all are zero.
+        If there is not one number per row, if a weight is negative or not finite, or if all weights are zero.
 
     References
     ----------
@@ -107,8 +108,9 @@ def scale_weights(sample_weight: Any) -> FloatArray:
 def warn_of_weights(sums: WeightSums, weights: AnyArray | None = None, y: IntArray | None = None) -> None:
     """Warn once per fit if weights do not look like counts of rows.
 
-    The criterion is a sum above 8 times the effective sample size for integers; above 2 times or below half of it for
-    other numbers. ``weights`` and ``y`` (class codes), if given, detect weights that depend on the class only.
+    The criterion for integers is a sum above 8 times the effective sample size. For other numbers, it is a sum above 2
+    times or below half of the effective sample size. ``weights`` and ``y`` (class codes) are optional, and are used to
+    detect weights that depend only on the class.
     """
     most = LARGEST_INTEGER_RATIO if sums.are_integers else LARGEST_FRACTIONAL_RATIO
     if not sums.n_rows or 1 / most <= sums.overstatement <= most:
@@ -127,7 +129,7 @@ def warn_of_weights(sums: WeightSums, weights: AnyArray | None = None, y: IntArr
 
 
 def _depend_on_class(weights: AnyArray, y: IntArray) -> bool:
-    """Return whether all rows of a class have the same weight and classes have different weights."""
+    """Return whether all rows of a class have the same weight, but different classes have different weights."""
     present = weights > 0
     weights, y = weights[present], y[present]
     of_class = np.full(int(y.max()) + 1, np.nan)
@@ -169,7 +171,7 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
             )
     factors = [option.get(label, 1) for label in known]
     own = np.ones(len(y), np.int64) if weights is None else weights
-    with np.errstate(over="ignore"):  # an infinite total raises below
+    with np.errstate(over="ignore"):  # an infinite total raises an error below
         total = float((own * np.array(factors, np.float64)[y]).sum())
     exact = own.dtype.kind == "i" and all(isinstance(factor, (int, np.integer)) for factor in factors)
     if not total < np.iinfo(np.int64).max if exact else not 1 / LARGEST_TOTAL <= total <= LARGEST_TOTAL:
@@ -181,21 +183,21 @@ def weigh_classes(option: Any, y: IntArray, classes: AnyArray, weights: AnyArray
 
 
 def log_frequencies(class_counts: AnyArray) -> FloatArray:
-    """Return log class frequencies with add-one smoothing. Shape: (n_classes,)."""
+    """Return log class frequencies (n_classes,) with add-one smoothing."""
     counts = class_counts + 1.0
     log_p: FloatArray = np.log(counts / counts.sum())
     return log_p
 
 
 def own_weights(base_weights: AnyArray | None, weights: AnyArray | None) -> AnyArray | None:
-    """Return the row weights before multiplication by class weights, or None if class weights changed nothing."""
+    """Return the row weights before multiplication by class weights, or None if these changed nothing."""
     if weights is None or weights is base_weights:
         return None
     return np.ones(len(weights), np.int64) if base_weights is None else base_weights
 
 
 def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
-    """Validate class probabilities and return their logarithms, shape (n_classes,); a probability may be 0."""
+    """Validate class probabilities, and return their logarithms (n_classes,). A probability may be 0."""
     try:
         prior = np.asarray(class_prior, dtype=np.float64)
     except (TypeError, ValueError):  # strings, or lists of different lengths
@@ -211,7 +213,7 @@ def read_prior(class_prior: Any, n_classes: int) -> FloatArray:
 
 
 def weights_of_values(codes: Codes, n_states: IntArray, weights: AnyArray) -> list[FloatArray]:
-    """Return the weight of the rows with each value, (n_states,) per feature; missing values do not count.
+    """Return, for each feature, the weight (n_states,) of the rows with each value. Missing values do not count.
 
     Shapes: codes: (n_features, n_samples); n_states: (n_features,); weights: (n_samples,).
     """
