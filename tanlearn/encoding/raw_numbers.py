@@ -79,7 +79,7 @@ class RawNumbers:
 
     @property
     def _table(self) -> Table:
-        """Return the values of the selected rows as columns."""
+        """Values of the selected rows as columns."""
         return Table(
             [
                 Column(values, np.isnan(values) if values.dtype.kind == "f" else None, None, f"column {i}")
