@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from tanlearn._threads import in_blocks
-from tanlearn.sources.frames import lazy_error, native_frame
+from tanlearn.sources.frames import lazy_error, native_frame, record_error
 from tanlearn.sources.table import ArrayTable, Column, Table, shorten
 
 __all__ = ["MISSING_TYPES", "from_array", "from_objects", "plain", "read_columns", "temporal_error"]
@@ -54,7 +54,7 @@ def read_columns(X: Any, *, n_jobs: int | None = None, ignored: NDArray[np.bool_
                 return _from_numbers(X.to_numpy(), labels, n_jobs, ignored)
             series = (X.iloc[:, j] if module == "pandas" else X.to_series(j) for j in range(len(names)))
             return Table([reader(values, label, ignored) for values, label in zip(series, labels, strict=True)])
-    if (error := lazy_error(X)) is not None:
+    if (error := lazy_error(X) or record_error(X)) is not None:
         raise error
     native = native_frame(X)
     if native is not X:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Iterator, Mapping, Set
 from typing import Any
 
 from sklearn.utils.validation import validate_data
 
 from tanlearn._warnings import warn
 
-__all__ = ["check_names", "lazy_error", "native_frame", "warn_of_row_order"]
+__all__ = ["check_names", "lazy_error", "native_frame", "record_error", "warn_of_row_order"]
 
 #: Name in messages, and the call that returns the rows, by package and type.
 _LAZY_TYPES = {
@@ -43,6 +45,33 @@ def lazy_error(X: Any, name: str = "X") -> TypeError | None:
             call = found[1].replace("X.", f"{name}.") if name.isidentifier() else found[1]
             return TypeError(f"{name} is a {found[0]}, a query that has no rows yet. Run it first: pass {call}.")
     return None
+
+
+def record_error(X: Any) -> TypeError | None:
+    """Return the error for dictionaries, records, paths and other objects without rows and columns, or None."""
+    first = X[0] if isinstance(X, list | tuple) and X else None
+    if isinstance(X, Mapping):
+        kind = f"but X is a {type(X).__name__}"
+        is_of_columns = len(X) > 0 and not any(map(_is_scalar, X.values()))
+        remedy = "pandas.DataFrame(X)" if is_of_columns else "pandas.DataFrame([X]) for a single row"
+    elif isinstance(first, Mapping):
+        kind, remedy = f"but X[0] is a {type(first).__name__}", "pandas.DataFrame(X)"
+    elif getattr(getattr(X, "dtype", None), "names", None):
+        kind, remedy = f"but X is an array of records of dtype {X.dtype}", "pandas.DataFrame(X)"
+    elif isinstance(X, str | bytes | os.PathLike):
+        kind, remedy = f"got {X!r}", "tanlearn.read_table(X) if it is the path of a file"
+    elif isinstance(X, Iterator | Set):
+        kind, remedy = f"but X is a {type(X).__name__}", "list(X) if it contains rows"
+    elif X is None:
+        kind, remedy = "got None", "the rows to learn from or to predict"
+    else:
+        return None
+    return TypeError(f"X must be a frame, an array or a list of lists, {kind}. Pass {remedy}.")
+
+
+def _is_scalar(value: Any) -> bool:
+    """Return whether a value is a string or has no length."""
+    return isinstance(value, str) or not hasattr(value, "__len__")
 
 
 def native_frame(X: Any) -> Any:

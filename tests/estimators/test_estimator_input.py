@@ -2,6 +2,7 @@
 
 import datetime
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -252,6 +253,19 @@ TABLES = {
         r"column 0 holds int \(1 in row 0\) and str \('a' in row 1\).*Cast the column to str",
     ),
     "mixed types in a frame": (pd.DataFrame({"m": [None, 2.5, "a"]}), TypeError, "'m' holds float .*row 1.* and str"),
+    "row as a dictionary": ({"a": 1, "b": "x"}, TypeError, r"X is a dict. Pass pandas.DataFrame\(\[X\]\) for"),
+    "columns as a dictionary": ({"a": [1, 2], "b": ["x", "y"]}, TypeError, r"X is a dict. Pass pandas.DataFrame\(X\)"),
+    "rows as dictionaries": ([{"a": 1}, {"a": 2}], TypeError, r"X\[0\] is a dict. Pass pandas.DataFrame\(X\)"),
+    "records of one dimension": (
+        np.ones(2, [("a", "f8")]),
+        TypeError,
+        r"X is an array of records of dtype .*'a'.* Pass pandas.DataFrame\(X\)",
+    ),
+    "path": ("sales.csv", TypeError, r"got 'sales.csv'. Pass tanlearn.read_table\(X\)"),
+    "path object": (Path("sales.csv"), TypeError, r"sales.csv'\). Pass tanlearn.read_table\(X\)"),
+    "iterator of rows": (iter([[1], [2]]), TypeError, r"Pass list\(X\)"),
+    "set": ({1, 2}, TypeError, r"X is a set. Pass list\(X\)"),
+    "nothing": (None, TypeError, "a list of lists, got None. Pass the rows"),
     "dictionaries": ([[{}], [{}]], TypeError, "column 0 holds dict"),
     "dates": (pd.DataFrame({"d": pd.to_datetime(["2020-01-01", None])}), TypeError, "'d' holds dates.*numbers such as"),
     "dates with a zone": (
