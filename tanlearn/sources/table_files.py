@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from tanlearn.sources.file_formats import FORMATS, SPREADSHEETS, format_of
+from tanlearn.sources.file_formats import FORMATS, SPREADSHEETS, compression_error, format_of
 from tanlearn.sources.notation import Notation, parse_strings
 from tanlearn.sources.string_formats import contains_strings
 from tanlearn.sources.text_files import (
@@ -23,6 +23,7 @@ from tanlearn.sources.text_files import (
     MISSING,
     CheckedRows,
     Layout,
+    damage,
     find_separator,
     open_text,
     undecodable,
@@ -113,7 +114,7 @@ class TableFile:
         except UnicodeDecodeError as error:
             raise undecodable(self.path, self.name, self.encoding, error) from error
         except (ValueError, OSError, *DAMAGE_ERRORS) as error:  # pandas' and pyarrow's parsing errors are ValueErrors
-            raise ValueError(f"{self.name} cannot be read: {error}") from error
+            raise ValueError(f"{self.name} cannot be read: {damage(error)}") from error
         if is_empty and left_out:
             yield require_pandas(self.name).DataFrame(columns=wanted)
         elif is_empty:
@@ -300,6 +301,8 @@ def open_table(
     separator = given or usual or ","
     index: list[Any] = []
     if usual is not None:
+        if (reason := compression_error(path)) is not None:
+            raise ValueError(f"{name} cannot be read: {reason}")
         try:
             with open_text(path, encoding) as file:
                 if found == "csv" and given is None:
@@ -308,13 +311,13 @@ def open_table(
         except UnicodeDecodeError as error:
             raise undecodable(path, name, encoding, error) from error
         except (LookupError, OSError, ValueError, *DAMAGE_ERRORS) as error:
-            raise ValueError(f"{name} cannot be read: {error}") from error
+            raise ValueError(f"{name} cannot be read: {damage(error)}") from error
         columns = _named(columns)
     else:
         columns, index = _binary_columns(path, name, found)
     twice = next((column for j, column in enumerate(columns) if column in columns[:j]), None)
     if not columns or twice is not None:
-        reason = "there is no header line" if not columns else f"two columns are called {twice!r}"
+        reason = "there is no header line" if not columns else f"two columns are called {twice!r}. Rename one"
         raise ValueError(f"{name} cannot be read: {reason}.")
     names = tuple(one for one in index if isinstance(one, str))
     numbering = next((one for one in index if isinstance(one, dict)), {})

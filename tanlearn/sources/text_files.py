@@ -8,6 +8,7 @@ raise an error with the line number.
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import lzma
 import re
@@ -27,6 +28,7 @@ __all__ = [
     "MISSING",
     "CheckedRows",
     "Layout",
+    "damage",
     "find_separator",
     "open_text",
     "undecodable",
@@ -274,6 +276,13 @@ def open_text(path: Path, encoding: str) -> Any:
     return opener(path)(path, "rt", encoding=encoding, newline="")
 
 
+def damage(error: Exception) -> str:
+    """Return the reason in an error for a corrupt file; errors of decompressors do not contain a remedy."""
+    if isinstance(error, EOFError | zlib.error | lzma.LZMAError | gzip.BadGzipFile):
+        return f"its compressed content is damaged ({str(error).removesuffix('.')}). Copy or compress the file again."
+    return str(error)
+
+
 def undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError) -> ValueError:
     """Return the error for bytes that are invalid in the encoding, with the line number, which decoders omit."""
     number, failed = 0, False
@@ -285,8 +294,8 @@ def undecodable(path: Path, name: str, encoding: str, error: UnicodeDecodeError)
                     line.decode(encoding)
                 except UnicodeDecodeError as found:
                     error, failed = found, True
-    except (OSError, *DAMAGE_ERRORS) as damage:
-        return ValueError(f"{name} cannot be read: {damage}")
+    except (OSError, *DAMAGE_ERRORS) as other:
+        return ValueError(f"{name} cannot be read: {damage(other)}")
     return ValueError(
         f"{name} cannot be read: line {number} is not valid {encoding.removesuffix('-sig')} text (byte "
         f"{error.object[error.start]:#x}). Name its encoding, such as cp1252 or utf-16, or save it as UTF-8."

@@ -122,6 +122,36 @@ def test_damaged_compressed_text_is_refused(write, compress):
         assert str(caught.value).startswith(str(path))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv.gz", b"a,b\n1,2\n", r"its name ends in \.gz, but its content is in another format\. Rename it\.$"),
+        ("t.csv.xz", gzip.compress(b"a,b\n1,2\n"), r"its name ends in \.xz, but its content is in another format"),
+        ("t.csv", gzip.compress(b"a,b\n1,2\n"), r"it is compressed\. Decompress it, or add \.gz to its name\.$"),
+        ("t.csv", bz2.compress(b"a,b\n1,2\n"), r"it is compressed\. Decompress it, or add \.bz2 to its name\.$"),
+        ("t.csv", lzma.compress(b"a,b\n1,2\n"), r"it is compressed\. Decompress it, or add \.xz to its name\.$"),
+        (
+            "t.csv.zip",
+            b"PK\x03\x04",
+            r"it is compressed as \.zip, which is not supported\. Extract the table from it\.$",
+        ),
+        (
+            "t.csv.gz",
+            gzip.compress(b"a,b\n1,2\n")[:-9],
+            "compressed content is damaged .*Copy or compress the file",
+        ),
+    ],
+)
+def test_compressed_files_that_do_not_match_their_name_are_errors(write, name, content, message):
+    path = write(content, name)
+    with pytest.raises(ValueError, match=message):
+        open_table(path).read()
+
+
+def test_text_that_begins_like_a_compressed_file_is_read(write):
+    assert open_table(write("BZh9,PK\n1,2\n")).columns == ("BZh9", "PK")
+
+
 def test_integers_of_parquet_stay_integers_beside_gaps(tmp_path):
     large = pd.array([2**60, None, 2**60 + 1], dtype="Int64")
     path = save(pd.DataFrame({"large": large, "small": pd.array([1, None, 2], dtype="Int64")}), tmp_path / "t.parquet")
@@ -183,7 +213,7 @@ def test_other_texts_may_mean_missing_and_numbers_may_be_texts(write):
         (b"a,b\n1,2\n3,4,5\n", r"line 3: the row has 3 field\(s\), but the header has 2"),
         (b'a,b\n1,2\n"3,4\n5,6\n', r"lines 3 to 4: the row has 1 field\(s\).* or a quote left open in it\."),
         (b"a,b\n1,x\n2,caf\xe9\n", r"line 3 is not valid utf-8 text \(byte 0xe9\)\. Name its encoding"),
-        (b"a,a\n1,2\n", "two columns are called 'a'"),
+        (b"a,a\n1,2\n", r"two columns are called 'a'\. Rename one\.$"),
         (b"PAR1nonsense", "cannot be read"),
         (
             "a,b\n1,2\n".encode("utf-16-le"),
