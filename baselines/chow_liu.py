@@ -157,7 +157,7 @@ class ChowLiu(BaseEstimator):
 
 
 def tree_rules(knowledge: Knowledge | None, root: int | None, data: Any) -> EdgeRules | None:
-    """Check the root and the knowledge against data or counts; return the rules of trees, or None without knowledge."""
+    """Check the root and the knowledge against data or counts. Return the rules of trees, or None without knowledge."""
     if root is not None and root >= data.n_features:
         raise ValueError(f"root must be a feature (0..{data.n_features - 1}), got {root}.")
     rules = read_rules(knowledge, data, max_parents=1)

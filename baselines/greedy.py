@@ -188,7 +188,7 @@ class GreedySearch(WrapperSearch):
 
 
 def _candidates(child: int, features: IntArray, rules: EdgeRules | None) -> IntArray:
-    """Return the families of a child with one allowed parent, shape (n_families, 2), in the order of the features."""
+    """Return the families (n_families, 2) of a child with one allowed parent, in the order of the features."""
     families = single_parents(child, features)
     return families if rules is None else families[rules.allowed[child, families[:, 0]]]
 

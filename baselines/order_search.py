@@ -255,7 +255,7 @@ class OrderSearch(WrapperSearch):
 
 
 def _families(earlier: IntArray, max_parents: int) -> IntArray:
-    """Return the candidate families, shape (n_families, 2): single parents first, then all pairs."""
+    """Return the candidate families (n_families, 2), with single parents first, then all pairs."""
     single = np.stack([earlier, np.full(len(earlier), -1)], axis=1)
     if max_parents == 1 or len(earlier) == 1:
         return single

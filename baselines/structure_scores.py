@@ -410,6 +410,6 @@ def first_best(values: Any) -> int:
 
 
 def single_parents(child: int, features: IntArray) -> IntArray:
-    """Return the families of a child with one augmenting parent, shape (n_features - 1, 2), in the given order."""
+    """Return the families (n_features - 1, 2) of a child with one augmenting parent, in the given order."""
     others = features[features != child]
     return np.stack([others, np.full(len(others), -1)], axis=1)

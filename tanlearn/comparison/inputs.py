@@ -155,7 +155,7 @@ def settings_of(learner: Learner, n_epochs: int | None) -> str:
 
 
 def learner_digest(learner: Learner, n_epochs: int | None) -> str:
-    """Return a digest of all settings of a learner that affect its models; raise ValueError if this is impossible."""
+    """Return a digest of all settings of a learner that affect its models. Raise ValueError if this is impossible."""
     try:
         made = learner.make(random_state=None, n_epochs=n_epochs)
     except Exception as error:  # the cells report it

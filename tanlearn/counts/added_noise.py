@@ -43,7 +43,7 @@ class AddedNoise:
 
 
 def read_noise(stored: Any) -> tuple[AddedNoise, ...]:
-    """Return the records from a file, a list of dictionaries; raise ValueError for an invalid record."""
+    """Return the records from a file, a list of dictionaries. Raise ValueError for an invalid record."""
     names = {field.name for field in fields(AddedNoise)}
     if type(stored) is not list or any(type(own) is not dict or own.keys() != names for own in stored):
         raise ValueError(f"noise must be a list of objects with the keys {', '.join(sorted(names))}.")

@@ -236,7 +236,7 @@ def check_differences(differences: Iterable[AnyArray], total: float) -> float:
 
 
 def check_counts(name: str, counts: Any, shape: tuple[int, ...]) -> AnyArray:
-    """Return stored counts unchanged; raise ValueError unless they are int64 or float64 and not negative."""
+    """Return stored counts unchanged. Raise ValueError unless they are int64 or float64 and not negative."""
     dtype = getattr(counts, "dtype", None)
     if dtype not in (np.int64, np.float64):
         raise ValueError(f"{name} must be int64 or float64, got {dtype}.")

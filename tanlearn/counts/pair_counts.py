@@ -451,7 +451,7 @@ def _sizes(n_states: AnyArray, n_classes: AnyArray) -> tuple[int, int]:
 
 
 def _read_noise(arrays: dict[str, AnyArray]) -> tuple[AddedNoise, ...]:
-    """Return the records of noise in an archive; raise ValueError if they are invalid."""
+    """Return the records of noise in an archive. Raise ValueError if they are invalid."""
     mechanisms, amounts = arrays["noise_mechanisms"], arrays["noise_amounts"]
     if mechanisms.ndim != 1 or not mechanisms.size:
         raise ValueError("its noise has no mechanism")

@@ -76,7 +76,7 @@ class _Counted(Weighed):
 
 
 def _encode(part: Part, n_samples: int, encoder: RowEncoder) -> Iterator[EncodedData]:
-    """Yield the encoded batches of a partition; raise ValueError unless ``n_samples`` rows have nonzero weight."""
+    """Yield the encoded batches of a partition. Raise ValueError unless ``n_samples`` rows have nonzero weight."""
     found = 0
     for data in EncodedBatches(part.open(), encoder):
         found += data.n_samples

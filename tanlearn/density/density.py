@@ -428,7 +428,7 @@ class TANDensity(OutlierMixin, LatentNetworkEstimator):
         return {"offset": self.offset_, "expected": self._expected, **super()._get_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Restore the fitted attributes from a file, after the encoder; raise ValueError for inconsistent values."""
+        """Restore the fitted attributes from a file, after the encoder. Raise ValueError for inconsistent values."""
         state = dict(state)
         self.offset_ = state.pop("offset", None)
         if type(self.offset_) is not float or np.isnan(self.offset_):

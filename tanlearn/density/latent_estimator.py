@@ -72,7 +72,7 @@ class LatentNetworkEstimator(BaseEstimator):
         return {"n_components": int(self.n_components_), **self.interval_numbers_.to_state(), **self.model_.to_state()}
 
     def _set_state(self, state: dict[str, Any]) -> None:
-        """Restore the fitted attributes from a file, after the encoder; raise ValueError for inconsistent values."""
+        """Restore the fitted attributes from a file, after the encoder. Raise ValueError for inconsistent values."""
         n_components, state = state.get("n_components"), dict(state)
         n_states = self.encoder_.n_states_
         if type(n_components) is not int or not 1 <= n_components <= LARGEST_N_STATES:

@@ -51,7 +51,7 @@ class IntervalNumbers:
 
     @classmethod
     def from_state(cls, numbers: Any, n_numbers: Any, n_intervals: dict[int, int]) -> IntervalNumbers:
-        """Restore the values from arrays of a model file; raise ValueError if they do not match the intervals."""
+        """Restore the values from arrays of a model file. Raise ValueError if they do not match the intervals."""
         check_array("n_numbers", n_numbers, np.int64, (sum(n_intervals.values()),))
         if not ((n_numbers >= 0) & (n_numbers <= _MOST_NUMBERS)).all():
             raise ValueError(f"n_numbers must be from 0 to {_MOST_NUMBERS}.")

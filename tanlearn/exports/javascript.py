@@ -278,7 +278,7 @@ def _column(column: RawColumn) -> dict[str, Any]:
 
 
 def _number(value: Any, name: str) -> Any:
-    """Return a category as a string or a number; raise ValueError for a number that JavaScript cannot represent."""
+    """Return a category as a string or a number. Raise ValueError for a number that JavaScript cannot represent."""
     if isinstance(value, int) and abs(value) > _LARGEST_INTEGER:
         raise ValueError(
             f"JavaScript cannot represent integers above 2**53 exactly, but column {name!r} has the category "

@@ -217,7 +217,7 @@ class _Scores:
 
 
 def _log_posterior(graph: Graph, scores: str, calibration: Calibration) -> str:
-    """Append the calibration; return the log posterior, (n, C)."""
+    """Append the calibration. Return the log posterior (n, C)."""
     if calibration.power == 1:
         scaled = graph.add("Div", [scores, graph.constant(np.array(calibration.temperature))])
         return graph.log_softmax(scaled)

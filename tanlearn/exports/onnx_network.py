@@ -61,7 +61,7 @@ class NetworkNodes:
         self._check_memory(columns)
 
     def log_joint(self, codes: Sequence[str]) -> str:
-        """Append the nodes; return the log joint, (n, C)."""
+        """Append the nodes. Return the log joint (n, C)."""
         graph = self._graph
         scores = self._total([self._prior(), *(name for _, name in self._factors(codes, []))])
         if not self._hidden:
@@ -160,7 +160,7 @@ class NetworkNodes:
         )
 
     def _eliminate(self, codes: Sequence[str]) -> str:
-        """Append the elimination of all features that can be missing; return the log joint, (m, C)."""
+        """Append the elimination of all features that can be missing. Return the log joint (m, C)."""
         graph = self._graph
         by_feature: dict[int, list[_Factor]] = {i: [] for i in self._hidden}
         roots = [self._prior()]

@@ -27,7 +27,7 @@ _BLOCK = 128
 
 
 def add_terms(graph: Graph, terms: BoostedTerms, codes: str) -> str:
-    """Append boosted terms; return their scores, (n, C)."""
+    """Append boosted terms. Return their scores (n, C)."""
     groups = _AllGroups(terms.n_states)
     own = [_table_of(term, groups) for term in terms.terms()]
     own = own or [_Table([], [], [], np.zeros((1, len(terms.log_prior))))]  # scores of all rows, from the prior alone

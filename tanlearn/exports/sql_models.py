@@ -40,7 +40,7 @@ class Scores:
     is_exact: bool
 
     def network(self, network: BayesNet) -> NetworkScores:
-        """Return the expressions of a network; raise ValueError if it cannot be exported."""
+        """Return the expressions of a network. Raise ValueError if it cannot be exported."""
         _check_network(network, self.names, is_exact=self.is_exact)
         return NetworkScores(network, self.columns, self.dialect, is_exact=self.is_exact)
 
@@ -53,7 +53,7 @@ class Scores:
         return TermScores(terms, self.columns, self.dialect, is_exact=self.is_exact)
 
     def ensemble(self, ensemble: Ensemble) -> EnsembleScores:
-        """Return the expressions of an ensemble; raise ValueError if its network cannot be exported."""
+        """Return the expressions of an ensemble. Raise ValueError if its network cannot be exported."""
         if ensemble.weights[1]:
             _check_network(ensemble.network, self.names, is_exact=self.is_exact)
         return EnsembleScores(ensemble, self.columns, self.dialect, is_exact=self.is_exact)
@@ -138,7 +138,7 @@ def _check_network(network: BayesNet, names: Sequence[str], *, is_exact: bool) -
             f"other columns ({own}). {remedy}"
         )
     if is_exact and not network.structure.is_acyclic:
-        raise ValueError(f"SQL can marginalize missing values in trees only, but this structure has a cycle. {remedy}")
+        raise ValueError(f"SQL can marginalize missing values only in trees, but this structure has a cycle. {remedy}")
     sizes = network.tables.layout.sizes()
     if network.tables.is_dense and sizes.sum() > _MOST_CONSTANTS:
         raise ValueError(

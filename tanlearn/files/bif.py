@@ -178,7 +178,7 @@ class _Cursor:
 
     def line_of(self, position: int) -> int:
         """Return the line number of a position in the text."""
-        if position >= self._counted:  # positions mostly increase, so counting continues from the last position
+        if position >= self._counted:  # positions usually increase, so counting continues from the last position
             self._counted_line += self._text.count("\n", self._counted, position)
             self._counted = position
             return self._counted_line

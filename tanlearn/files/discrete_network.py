@@ -2,7 +2,7 @@
 
 Files contain probabilities as decimal fractions, but models contain logarithms. In one of ten cases, the logarithm of
 the double nearest to exp(x) is not x. In addition, exp(x) underflows for x < -745. :func:`text_of` therefore writes as
-many digits of exp(x) as are needed to distinguish x from other doubles, mostly 17. :func:`log_of` rounds the logarithm
+many digits of exp(x) as are needed to distinguish x from other doubles, usually 17. :func:`log_of` rounds the logarithm
 of such a fraction correctly on every machine. Other programs round the fractions to doubles.
 """
 

@@ -173,7 +173,7 @@ def merged_values(groups: list[IntArray]) -> Discretization:
 
 
 def _read_discretization(merged: Any, n_states: IntArray) -> Discretization:
-    """Restore the merged values of a file; raise ValueError for values that do not increase by steps of at most one."""
+    """Restore the merged values of a file. Raise ValueError for values that do not increase by steps of at most one."""
     check_array("merged", merged, np.uint16, (int((n_states + 1).sum()),))
     groups = [own[:-1].astype(np.intp) for own in np.split(merged, np.cumsum(n_states + 1)[:-1])]
     if any(own[0] != 0 or not np.isin(np.diff(own), (0, 1)).all() for own in groups):

@@ -87,7 +87,7 @@ class Forest(Model):
         return out
 
     def _log_mixture(self, p: FloatArray) -> FloatArray:
-        """Mix label noise into probabilities (n_rows, n_classes) in place; return their logarithms with the shift."""
+        """Mix label noise into probabilities (n_rows, n_classes) in place. Return their logarithms with the shift."""
         p *= 1.0 - self.label_noise
         p += self.label_noise / p.shape[1]
         log_all(p.ravel(), p.ravel())

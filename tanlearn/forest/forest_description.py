@@ -32,7 +32,7 @@ __all__ = ["describe"]
 
 
 def describe(model: Any) -> dict[str, Any]:
-    """Describe a fitted forest as a dictionary for JSON; raise NotFittedError if it has no encoder."""
+    """Describe a fitted forest as a dictionary for JSON. Raise NotFittedError if it has no encoder."""
     check_is_fitted(model)
     forest: Forest = model.forest_
     n_members, d, n_levels = forest.weights.shape

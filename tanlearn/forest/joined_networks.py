@@ -48,7 +48,7 @@ class JoinedNetworks:
         self._n_values = n_values
 
     def scores(self, row: IntArray, log_prior: FloatArray) -> FloatArray:
-        """Return the log prior plus the weighted gains of a row of codes (n_features,), shape (n_groups, n_classes)."""
+        """Return the log prior plus weighted gains (n_groups, n_classes) for a row of codes (n_features,)."""
         codes = self._merged[self._start + np.minimum(row, self._n_values)]
         scores = np.empty((self._n_groups, 1, len(log_prior)))
         scores[:] = log_prior

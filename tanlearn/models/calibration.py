@@ -104,7 +104,7 @@ class Calibration:
         Parameters
         ----------
         scores : ndarray of shape (n_samples, n_classes)
-            Log joint. A row of -inf gets the uniform posterior; classifiers use the class probabilities there instead.
+            Log joint. For a row of -inf, the posterior is uniform; classifiers use the class probabilities instead.
 
         Returns
         -------

@@ -30,8 +30,8 @@ from tanlearn.models.value_joints import log_joint_of_values, log_sum, value_sta
 
 __all__ = ["Gain", "expected_gains", "information_gain", "utility_gain"]
 
-#: Function that returns the expected gain for each feature, shape (n, d). It is given the probabilities of values and
-#: classes (n, V, C), the probabilities of the classes (n, C), and the first value of each feature (d + 1,).
+#: Function that returns the expected gains (n, d) of the features. It is given the probabilities of values and classes
+#: (n, V, C), the probabilities of the classes (n, C), and the first value of each feature (d + 1,).
 Gain = Callable[[FloatArray, FloatArray, IntArray], FloatArray]
 
 #: Numbers of a block of rows, 16 MB.

@@ -85,7 +85,7 @@ def _complete(tables: Tables, codes: Codes, n_jobs: int | None, device: str) -> 
 def log_posterior(scores: FloatArray) -> FloatArray:
     """Compute log p(class | observed features) from the log joint.
 
-    A row of -inf gets the uniform posterior. (Classifiers use the class probabilities there instead.)
+    For a row of -inf, the posterior is uniform. (Classifiers use the class probabilities instead.)
 
     Shapes: scores, result: (n_samples, n_classes).
     """

@@ -30,10 +30,10 @@ def log_joint_of_new_values(
 ) -> FloatArray:
     """Compute log p(class, observed features) of rows with values that the training data did not contain.
 
-    An unseen value, marked by ``is_unseen``, gets the smallest positive probability of any value of its feature in its
-    context, or the smallest one in the whole network if that is smaller. A child of an unseen value gets its smallest
-    probability over the values of the parent. The log joint is therefore at most the log joint of the row with a seen
-    value. Codes of unseen values are ignored.
+    The probability of an unseen value, marked by ``is_unseen``, is the smallest positive probability of any value of
+    its feature in its context, or the smallest probability in the whole network if that is smaller. A child of an
+    unseen value gets its smallest probability over the values of the parent. The log joint is therefore at most the log
+    joint of the row with a seen value. Codes of unseen values are ignored.
 
     Missing values are treated as by `tanlearn.models.log_joint.log_joint`, and one InexactMarginalizationWarning names
     all rows with approximate scores.
@@ -123,7 +123,7 @@ def _score_complete(tables: Tables, codes: Codes, is_unseen: AnyArray, rarest: F
 
 
 def _set_smallest(tables: Tables, features: set[int], rarest: FloatArray) -> list[slice]:
-    """Write the entries of unseen values into code 0, in place; return the slices of changed cells."""
+    """Write the entries of unseen values into code 0, in place. Return the slices of changed cells."""
     spans, offset = [], tables.layout.offset
     for i in range(len(tables) if features else 0):
         family = _family(tables, i)

@@ -127,7 +127,7 @@ class TermTables(Tables):
 
     @cached_property
     def cells(self) -> FloatArray:
-        """Dense log parameters (layout.n_cells,); raises TableMemoryError if they exceed the memory limit of CPTs."""
+        """Dense log parameters (layout.n_cells,). Raises TableMemoryError if they exceed the memory limit of CPTs."""
         self.layout.check_memory(None)
         return np.concatenate([self.log_prior, *(self[i].ravel() for i in range(len(self)))])
 
@@ -223,7 +223,7 @@ class TermTables(Tables):
         n_jobs: int | None = None,
         device: str = "cpu",
     ) -> FloatArray:
-        """Return the log joint of the selected rows, shape (n_rows, n_classes), with missing values marginalized."""
+        """Return the log joint (n_rows, n_classes) of the selected rows, with missing values marginalized."""
         dense = self.dense_tree(structure)
         if dense is not None:
             return dense.marginalize(structure, codes, rows, is_exact=is_exact, n_jobs=n_jobs, device=device)

@@ -47,7 +47,7 @@ class _Restaurant:
     def seat(self, c: FloatArray) -> FloatArray:
         """Estimate table counts and probabilities.
 
-        Return two sums per level, shape (n_levels, 2), from which the concentrations are updated.
+        Return two sums per level, an array (n_levels, 2) from which the concentrations are updated.
         """
         c = np.ascontiguousarray(c[: len(self.bounds) - 1])
         sums, (above, run, _) = np.zeros((len(c), 2)), self.links

@@ -155,7 +155,7 @@ class IntegerMargin:
         return self._programme
 
     def solve(self, max_nodes: int | None, seconds: float) -> tuple[IntArray | None, float, int]:
-        """Solve the integer program with HiGHS; return the best magnitudes, a lower bound and the number of nodes.
+        """Solve the integer program with HiGHS. Return the best magnitudes, a lower bound and the number of nodes.
 
         The magnitudes (n_cells,) are None if HiGHS finds none within its limits. ``seconds`` may be infinite.
         """

@@ -1,8 +1,8 @@
 """Batches of features, classes and weights from data sources of any size.
 
-Every batch must have the columns of the first one, in the same order and of the same kinds. Errors name the batch and
-its first row. A source may be one partition of a larger source; a partition may have no rows, a total weight of zero
-or a single class.
+Every batch must have the same columns as the first batch, in the same order and of the same kinds. Errors name the
+batch and its first row. A source may be one partition of a larger source; a partition may have no rows, a total weight
+of zero or a single class.
 """
 
 from __future__ import annotations
@@ -287,7 +287,7 @@ class Batches:
 
 
 def _string_names(names: list[Any]) -> tuple[str, ...] | None:
-    """Return the feature names if all of them are strings, or None if no name is; raise TypeError for a mix."""
+    """Return the feature names if all of them are strings, or None if no name is. Raise TypeError for a mix."""
     n_strings = sum(isinstance(name, str) for name in names)
     if 0 < n_strings < len(names):
         other = next(name for name in names if not isinstance(name, str))

@@ -246,7 +246,7 @@ def from_array(
 
 
 def _from_list(X: Any) -> NDArray[np.object_]:
-    """Return the values of a list or another sequence as an object array; raise if its rows differ in length."""
+    """Return the values of a list or another sequence as an object array. Raise if its rows differ in length."""
     if isinstance(X, list | tuple):
         X = list(map(plain, X))
     try:

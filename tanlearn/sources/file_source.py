@@ -127,7 +127,7 @@ def read_classified(table: TableFile, columns: Sequence[str], target: str) -> tu
 
 
 def read_features(table: TableFile, columns: Sequence[str]) -> tuple[Any, list[str]]:
-    """Read columns of a file into memory, with dates as days; return the frame and the names of date columns."""
+    """Read columns of a file into memory, with dates as days. Return the frame and the names of date columns."""
     return dates_as_days(_read_exactly(table, columns))
 
 
@@ -226,7 +226,7 @@ def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
 
 
 def dates_as_days(frame: Any, columns: Collection[str] | None = None) -> tuple[Any, list[str]]:
-    """Convert date columns to fractional days since 1970-01-01; return the frame and the names of these columns.
+    """Convert date columns to fractional days since 1970-01-01. Return the frame and the names of these columns.
 
     Date columns have a dtype of dates or durations, or contain only strings in ISO 8601 format such as 2026-11-22 or
     2026-11-22T17:30:00Z. A time without a zone counts as UTC. ``columns`` limits the conversion to some columns.

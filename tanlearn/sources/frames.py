@@ -75,7 +75,7 @@ def _is_scalar(value: Any) -> bool:
 
 
 def native_frame(X: Any) -> Any:
-    """Convert eager frames of pyarrow, narwhals, modin and cuDF to pandas or polars; return other objects unchanged."""
+    """Convert eager frames of pyarrow, narwhals, modin and cuDF to pandas or polars. Return other objects unchanged."""
     package = type(X).__module__.partition(".")[0]
     if package == "pyarrow" and type(X).__name__ in ("Table", "RecordBatch"):
         import pandas as pd

@@ -26,7 +26,7 @@ class Notation(NamedTuple):
     missing: tuple[str, ...] = ()  # strings for a missing value, besides the empty field, NA and similar
 
     def check(self) -> Notation:
-        """Return the notation itself; raise ValueError if a field is invalid or a mark is ambiguous."""
+        """Return the notation itself. Raise ValueError if a field is invalid or a mark is ambiguous."""
         if self.decimal not in (".", ","):
             raise ValueError(f"the decimal mark must be . or , and not {self.decimal!r}.")
         if self.thousands and (self.thousands not in _SEPARATORS or self.thousands == self.decimal):

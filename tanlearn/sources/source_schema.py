@@ -43,7 +43,7 @@ class SourceSchema:
             raise ValueError(f"there are {there} where {first} has {then}. Pass weights for all rows, or for none.")
 
     def merge(self, other: SourceSchema) -> Self:
-        """Compare with the schema of later batches, and merge both; raise the errors of the other methods."""
+        """Compare with the schema of later batches, and merge both. Raise the errors of the other methods."""
         if other._labels is None:
             return self
         try:

@@ -166,7 +166,7 @@ def detect_number_or_date(values: Sequence[str]) -> StringFormat | None:
 
 
 def parse_number(text: str, thousands: str, decimal: str) -> float | None:
-    """Parse a number with the given thousands separator and decimal mark; return None for anything else.
+    """Parse a number with the given thousands separator and decimal mark. Return None for anything else.
 
     Digits are grouped in threes; with commas, Indian groups (1,23,456) are also accepted. U+2212 is read as a minus
     sign. A string with leading zeros, such as 007, is not a number. The separator ``" "`` includes no-break and narrow

@@ -145,7 +145,7 @@ class Table(Sequence[Column]):
         return Table([column.take(rows) for column in self])
 
     def values_of(self, number: int) -> AnyArray | None:
-        """Return the values of a numeric column, shape (n_samples,), or None for other columns."""
+        """Return the values (n_samples,) of a numeric column, or None for other columns."""
         column = self._columns[number]
         return column.values if column.categories is None and column.values.dtype.kind in "biuf" else None
 
@@ -202,7 +202,7 @@ class ArrayTable(Table):
         return ArrayTable(values, has_nan, self._labels)
 
     def values_of(self, number: int) -> AnyArray:
-        """Return one column of the array, shape (n_samples,), without a scan for missing values."""
+        """Return one column (n_samples,) of the array, without a scan for missing values."""
         return self.matrix[:, number]
 
     def missing_mask(self, number: int) -> NDArray[np.bool_] | None:

@@ -327,7 +327,7 @@ def open_table(
 
 
 def require_pandas(what: str) -> Any:
-    """Import pandas; the ImportError reports that ``what`` needs it."""
+    """Import pandas, or raise ImportError with the message that ``what`` needs it."""
     return _require("pandas", what)
 
 

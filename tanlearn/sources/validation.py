@@ -43,7 +43,7 @@ _LARGEST_COUNT = int(np.iinfo(np.int64).max)
 def read_classes(
     y: Any, n_samples: int, rows: NDArray[np.bool_] | None = None, *, is_part: bool = False
 ) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Validate class labels and encode them; return class codes and the sorted classes. Shape: (n_classes,).
+    """Validate class labels and encode them. Return class codes and the sorted classes. Shape: (n_classes,).
 
     ``rows`` (n_samples,) masks the rows that count; the others are left out of the codes. With ``is_part``, the
     rows are part of a larger data set and may contain one class or none.
@@ -218,7 +218,7 @@ def read_labels(y: Any, n_samples: int | None = None) -> NDArray[Any]:
 
 
 def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
-    """Validate the weights of all rows, shape (n_samples,); None stays None, and integers stay integers.
+    """Validate the weights (n_samples,) of all rows. None stays None, and integers stay integers.
 
     A scalar is the weight of every row. Raises ``ValueError`` for negative or non-finite weights, and if all are zero
     or their sum is too large or too small.
@@ -232,7 +232,7 @@ def read_weights(sample_weight: Any, n_samples: int) -> NDArray[Any] | None:
 
 
 def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
-    """Validate the weights of some rows, shape (n_samples,). In contrast to :func:`read_weights`, all may be zero."""
+    """Validate the weights (n_samples,) of some rows. In contrast to :func:`read_weights`, all may be zero."""
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_samples, sample_weight)
     try:
@@ -270,7 +270,7 @@ def row_weights(sample_weight: Any, n_samples: int) -> NDArray[Any]:
 
 
 def zero_weight_rows(sample_weight: Any) -> NDArray[np.bool_] | None:
-    """Return a mask of the rows with weight 0, shape (n_samples,), or None if there are none.
+    """Return a mask (n_samples,) of the rows with weight 0, or None if there are no such rows.
 
     The weights need not be validated yet; invalid weights give None and are rejected by :func:`row_weights`.
     """

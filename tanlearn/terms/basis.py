@@ -119,7 +119,7 @@ class Resolutions:
         return 3 * n_cells // 2  # divisions into 4 + 16 + 64 cells and a product of scores
 
     def scores(self, feature: int) -> FloatArray:
-        """Return the score of each group of an edge, shape (n_groups,); zeros if values are not ordered."""
+        """Return the scores (n_groups,) of the groups of an edge, which are zeros if values are not ordered."""
         groups = self.finest(feature)
         scores: FloatArray = np.zeros(int(groups.max()) + 1)
         if self.is_ordered[feature]:

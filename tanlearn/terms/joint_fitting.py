@@ -34,7 +34,7 @@ def build_fit(basis: TermBasis, data: EncodedData, loss: Loss) -> TermFit:
 
 
 def joint_frequencies(column: TermColumn, data: EncodedData, p_class: FloatArray) -> FloatArray:
-    """Return the smoothed frequency of each cell and class, shape (n_cells, n_classes), with the sum ``p_class``.
+    """Return the smoothed frequencies (n_cells, n_classes) of cells and classes, with the sum ``p_class``.
 
     Frequencies are computed from the rows without a missing value in the column, and one additional row. The features
     of this row are independent, as in :func:`column_frequencies`, and its class is uniformly distributed.

@@ -166,7 +166,7 @@ def _fit(
     trial: Trial,
     prior_ridges: Ridges,
 ) -> tuple[BayesNet, list[Iteration], list[FloatArray]]:
-    """Train the terms of a network on all rows; return it with the history and the standard errors of its curves.
+    """Train the terms of a network on all rows. Return it with the history and the standard errors of its curves.
 
     ``prior_ridges`` are the ridges for the standard errors, which must not be 0 for terms without effect. The list of
     standard errors is empty for losses other than conditional likelihood.
