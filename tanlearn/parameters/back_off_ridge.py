@@ -14,11 +14,16 @@ from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.tables import Tables
 from tanlearn.parameters.batch_gradient import BatchLearner
+from tanlearn.parameters.held_out_selection import after_iterations
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.cpt_terms import CPTTerms
-from tanlearn.training.losses import ConditionalNLL, Loss, Margin
-from tanlearn.training.optimizers import OptimizeOutcome, minimize_lbfgs
+from tanlearn.training.lbfgs import minimize_without_bounds
+from tanlearn.training.losses import ConditionalNLL, Loss, Margin, require_loss
+from tanlearn.training.objectives import Objective
+from tanlearn.training.observed_terms import ObservedTerms
+from tanlearn.training.optimizers import OptimizeOutcome
+from tanlearn.training.parametrizations import Normalized
 
 __all__ = ["BackOffRidge"]
 
@@ -33,6 +38,12 @@ LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin())
 DEEPER = 10.0
 #: Largest absolute value that counts as a rounding error of a term that is 0 at the start.
 SMALL = 1e-9
+#: Number of steps that approximate the curvature, up to this number of parameters, and with more of them. On segment
+#: (83,000), an iteration takes 3.4 ms with 5 steps and 4.4 ms with 10.
+N_STEPS, FEW_PARAMETERS, N_STEPS_MANY = 10, 50_000, 5
+#: Maximum number of rows at which only the terms of observed parent values are searched: codes of the combinations of
+#: values have 16 bits.
+MOST_CONTEXTS = 65_000
 
 
 class BackOffRidge(BatchLearner):
@@ -156,60 +167,66 @@ class BackOffRidge(BatchLearner):
         chosen: Loss = getattr(self, "loss_", None) or LOSSES[0]
         return chosen
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
-        """Return a function that minimizes, over the terms, an objective of the CPT entries plus the ridge penalty.
+    def _minimize(
+        self,
+        tables: Tables,
+        objective_of: Callable[[Loss], Any],
+        total: float,
+        callback: Callable[[Tables], Any] | None,
+        n_iter: int,
+        data: EncodedData | None,
+    ) -> tuple[OptimizeOutcome, Tables]:
+        """Minimize the sum of the losses plus the ridge penalty over the terms.
 
         Terms for parent values that do not occur in ``data`` have no gradient except that of their penalty. If they are
         0 at the start, they stay 0 and are left out of the search. On segment, these are three out of four parameters.
         """
-        terms = CPTTerms(layout)
+        loss, layout = require_loss(self._loss()), tables.layout
+        all_terms, normalized = CPTTerms(layout), Normalized(layout)
+        start = all_terms.from_cells(tables.cells)
+        terms: CPTTerms | ObservedTerms = all_terms
+        positions: Any = slice(None)
+        observed = None if data is None else _observed_terms(layout, data, start)
+        if observed is None:
+            objective = objective_of(loss)
+        else:
+            terms, positions = observed, observed.positions
+            objective = Objective(observed.layout, observed.rows, loss)
         ridge = getattr(self, "ridge_", RIDGES[1]) if self.ridge is None else self.ridge
         ridges = np.where(terms.n_parents > 0, ridge * DEEPER ** (terms.n_parents - 1.0), 0.0)
 
-        def minimize(
-            function: Callable[[FloatArray], tuple[float, FloatArray]],
-            cells: FloatArray,
-            *,
-            max_iter: int,
-            tol: float,
-            callback: Callable[[FloatArray], Any],
-        ) -> OptimizeOutcome:
-            every = terms.from_cells(cells)
-            free = np.arange(len(every))
-            if data is not None and not data.has_missing:
-                free = np.flatnonzero((terms.pull_back(_in_rows(layout, data)) > 0) | (np.abs(every) > SMALL))
-            free_ridges = ridges[free]
+        pull = np.empty_like(ridges)
 
-            def cells_of(parameters: FloatArray) -> FloatArray:
-                every[free] = parameters
-                return terms.cells(every)
+        def of_terms(parameters: FloatArray) -> tuple[float, FloatArray]:
+            value, d_cells = objective(terms.cells(parameters))
+            gradient = terms.pull_back(d_cells)
+            gradient *= total
+            gradient += np.multiply(ridges, parameters, out=pull)
+            return total * value + float(pull @ parameters) / 2, gradient
 
-            def of_parameters(parameters: FloatArray) -> tuple[float, FloatArray]:
-                value, d_cells = function(cells_of(parameters))
-                pull = free_ridges * parameters
-                return value + float((pull * parameters).sum()) / 2, terms.pull_back(d_cells)[free] + pull
+        def tables_of(parameters: FloatArray) -> Tables:
+            start[positions] = parameters
+            return Tables(layout, normalized.forward(all_terms.cells(start)))
 
-            outcome = minimize_lbfgs(
-                of_parameters,
-                every[free],
-                max_iter=max_iter,
-                tol=tol,
-                callback=lambda parameters: callback(cells_of(parameters)),
-            )
-            return outcome._replace(x=cells_of(outcome.x))
-
-        return minimize
+        report = after_iterations(callback, tables_of)
+        n_steps = N_STEPS if len(ridges) <= FEW_PARAMETERS else N_STEPS_MANY
+        outcome = minimize_without_bounds(
+            of_terms, start[positions], max_iter=n_iter, tol=total * self.tol, callback=report, n_steps=n_steps
+        )
+        return outcome, tables_of(outcome.x)
 
 
-def _in_rows(layout: TableLayout, data: EncodedData) -> FloatArray:
-    """Return 1 for CPT entries (n_cells,) whose parent values occur in a complete row with a weight, otherwise 0."""
-    counts = layout.count(data.codes, data.y, data.weights)
-    flags = np.ones(layout.n_cells)
-    for t in range(layout.n_tables):
-        own = slice(layout.offset[t], layout.offset[t + 1])
-        table = counts[own].reshape(layout.shape(t))
-        flags[own].reshape(table.shape)[...] = table.sum(axis=(0, -1), keepdims=True) > 0
-    return flags
+def _observed_terms(layout: TableLayout, data: EncodedData, start: FloatArray) -> ObservedTerms | None:
+    """Return the terms for the parent values of the rows; None if others are needed, too.
+
+    Values of parents are missing in some row, other terms do not start at 0, or there are too many combinations.
+    """
+    if data.has_missing or data.device != "cpu" or data.n_samples > MOST_CONTEXTS:
+        return None
+    terms = ObservedTerms(layout, data)
+    is_other = np.ones(len(start), bool)
+    is_other[terms.positions] = False
+    return None if (np.abs(start[is_other]) > SMALL).any() else terms
 
 
 def _spread(plain: Tables, layout: TableLayout) -> Tables:

@@ -15,7 +15,7 @@ from tanlearn._typing import FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.tables import Tables
-from tanlearn.parameters.held_out_selection import choose, evaluation_iterations, held_out_parts
+from tanlearn.parameters.held_out_selection import after_iterations, choose, evaluation_iterations, held_out_parts
 from tanlearn.parameters.maximum_likelihood import MaximumLikelihood
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -248,9 +248,22 @@ class BatchLearner(BaseEstimator):
         self.n_iter_, self.converged_, self.history_ = 0, False, []
         if n_iter == 0:
             return tables
-        loss = require_loss(self._loss())
-        layout = tables.layout
-        objective = objective_of(loss)
+        outcome, tables = self._minimize(tables, objective_of, total, callback, n_iter, data)
+        self.n_iter_, self.converged_ = outcome.n_iter, outcome.converged
+        self.history_ = [replace(iteration, loss=iteration.loss / total) for iteration in outcome.history]
+        return tables
+
+    def _minimize(
+        self,
+        tables: Tables,
+        objective_of: Callable[[Loss], Any],
+        total: float,
+        callback: Callable[[Tables], Any] | None,
+        n_iter: int,
+        data: EncodedData | None,
+    ) -> tuple[OptimizeOutcome, Tables]:
+        """Minimize the sum of the losses over the CPT entries; return the outcome and the final CPTs."""
+        layout, objective = tables.layout, objective_of(require_loss(self._loss()))
 
         def sum_of_losses(rho: FloatArray) -> tuple[float, FloatArray]:
             # The sum is minimized, because the length of SciPy's first step is at most the length of the gradient. The
@@ -259,20 +272,18 @@ class BatchLearner(BaseEstimator):
             value, gradient = objective(rho)
             return total * value, total * gradient
 
-        def report(rho: FloatArray) -> Any:
-            return callback is not None and callback(Tables(layout, objective.theta(rho)))
+        def tables_of(rho: FloatArray) -> Tables:
+            return Tables(layout, objective.theta(rho))
 
-        minimize = self._minimizer(layout, data)
+        minimize, report = self._minimizer(layout), after_iterations(callback, tables_of)
         outcome = minimize(sum_of_losses, tables.cells, max_iter=n_iter, tol=total * self.tol, callback=report)
-        self.n_iter_, self.converged_ = outcome.n_iter, outcome.converged
-        self.history_ = [replace(iteration, loss=iteration.loss / total) for iteration in outcome.history]
-        return Tables(layout, objective.theta(outcome.x))
+        return outcome, tables_of(outcome.x)
 
     def _loss(self) -> Loss:
         """Return the loss, or the default loss if it is None."""
         return type(self).default_loss() if self.loss is None else self.loss
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return a minimizer with the signature of :func:`~tanlearn.training.optimizers.minimize_cg`."""
         raise NotImplementedError(type(self).__name__)
 
@@ -329,7 +340,7 @@ class ConjugateGradient(BatchLearner):
     True
     """
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return the conjugate gradient minimizer."""
         return minimize_cg
 
@@ -384,6 +395,6 @@ class LBFGS(BatchLearner):
     LBFGS(loss=ConditionalNLL(), max_iter=30)
     """
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return the L-BFGS minimizer."""
         return minimize_lbfgs

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from tanlearn._typing import FloatArray
-from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.parameters.batch_gradient import BatchLearner
 from tanlearn.structures.table_layout import TableLayout
 from tanlearn.training.history import Stopwatch
@@ -86,7 +85,7 @@ class ExtendedBaumWelch(BatchLearner):
 
     default_loss = ConditionalNLL
 
-    def _minimizer(self, layout: TableLayout, data: EncodedData | None) -> Callable[..., OptimizeOutcome]:
+    def _minimizer(self, layout: TableLayout) -> Callable[..., OptimizeOutcome]:
         """Return the Baum-Welch minimizer for the distributions of the layout."""
         return partial(minimize_ebw, layout=layout)
 

@@ -10,7 +10,7 @@ The result includes the calibration of the scores.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +31,7 @@ from tanlearn.parameters.monotone_cpts import MonotoneCPTs
 from tanlearn.parameters.parameter_learner import needs_of
 from tanlearn.structures.structures import Structure
 
-__all__ = ["Choice", "FittedTables", "choose", "evaluation_iterations", "held_out_parts"]
+__all__ = ["Choice", "FittedTables", "after_iterations", "choose", "evaluation_iterations", "held_out_parts"]
 
 #: Temperatures at which log losses are measured: 1/4 to 128, in steps of a factor sqrt(2).
 TEMPERATURES = 2.0 ** np.arange(-2, 7.25, 0.5)
@@ -67,6 +67,49 @@ class FittedTables:
     def fit(self, structure: Structure, data: EncodedData, rng: np.random.Generator) -> Tables:
         """Return the given CPTs."""
         return self.tables
+
+
+class ScheduledCallback:
+    """Callback of ``improve`` that evaluates CPTs after some iterations.
+
+    Learners may call :meth:`skip` instead of the callback unless ``is_due``, and need not compute the CPTs then.
+    """
+
+    def __init__(self, iterations: Sequence[int], evaluate: Callable[[Tables], bool]) -> None:
+        self._iterations, self._evaluate = frozenset(iterations), evaluate
+        #: Number of iterations that are done.
+        self.n_done = 0
+
+    @property
+    def is_due(self) -> bool:
+        """Whether the CPTs after the present iteration are evaluated."""
+        return self.n_done + 1 in self._iterations
+
+    def skip(self) -> bool:
+        """Count an iteration without its CPTs."""
+        self.n_done += 1
+        return False
+
+    def __call__(self, tables: Tables) -> bool:
+        """Evaluate the CPTs if an evaluation is due, and return whether the search should stop."""
+        is_due = self.is_due
+        self.n_done += 1
+        return is_due and self._evaluate(tables)
+
+
+def after_iterations(
+    callback: Callable[[Tables], Any] | None, tables_of: Callable[[FloatArray], Tables]
+) -> Callable[[FloatArray], Any] | None:
+    """Return a callback of an optimizer's parameters from a callback of CPTs, which are computed only if needed."""
+    if callback is None:
+        return None
+
+    def report(parameters: FloatArray) -> Any:
+        if isinstance(callback, ScheduledCallback) and not callback.is_due:
+            return callback.skip()
+        return callback(tables_of(parameters))
+
+    return report
 
 
 def held_out_parts(data: EncodedData, cv: float | None = None) -> list[tuple[EncodedData, EncodedData]]:
@@ -203,17 +246,11 @@ class _HeldOutRun:
             self.evaluate(learner.fit(self.structure, data, rng))
             return self
         tables = learner.start(self.structure, data, rng)
-        n_done = 0
         if iterations[0] == 0:
             self.evaluate(tables)
-
-        def callback(tables: Tables) -> bool:
-            nonlocal n_done
-            n_done += 1
-            return n_done == iterations[len(self.wrong)] and self.evaluate(tables)
-
+        callback = ScheduledCallback(iterations, self.evaluate)
         tables = learner.improve(tables, data, callback, n_iter=iterations[-1])
-        if not self.wrong or n_done > iterations[len(self.wrong) - 1]:  # the fit ended between two evaluations
+        if not self.wrong or callback.n_done > iterations[len(self.wrong) - 1]:  # ended between two evaluations
             self.evaluate(tables)
         return self
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -20,8 +21,6 @@ from tanlearn.training.optimizers import OptimizeOutcome, require_finite
 
 __all__ = ["minimize_without_bounds"]
 
-#: Number of steps from which the curvature is approximated.
-_N_STEPS = 10
 #: A step is accepted if it lowers the value by at least SUFFICIENT times the decrease that the initial slope predicts,
 #: and if the slope at its end is at most FLATTER times as steep as the initial slope.
 SUFFICIENT, FLATTER = 1e-4, 0.9
@@ -37,16 +36,24 @@ Function = Callable[[FloatArray], tuple[float, FloatArray]]
 
 
 def minimize_without_bounds(
-    fun: Function, x0: FloatArray, *, max_iter: int = 100, tol: float = 1e-5, least_decrease: float = 0.0
+    fun: Function,
+    x0: FloatArray,
+    *,
+    max_iter: int = 100,
+    tol: float = 1e-5,
+    least_decrease: float = 0.0,
+    callback: Callable[[FloatArray], Any] | None = None,
+    n_steps: int = 10,
 ) -> OptimizeOutcome:
-    """Minimize a differentiable function by L-BFGS.
+    """Minimize a differentiable function by L-BFGS, whose curvature is approximated from the last ``n_steps`` steps.
 
     ``fun(x)`` returns the value and the gradient (n,). ``x0`` (n,) is not modified. The search ends if no gradient
     entry exceeds ``tol``, after ``max_iter`` iterations, if an iteration lowers the value by less than the fraction
-    ``least_decrease``, or if no step lowers the value. Raises ValueError if the value or gradient at x0 is not finite.
+    ``least_decrease``, if no step lowers the value, or if ``callback(x)``, called after each iteration, returns true.
+    Raises ValueError if the value or gradient at x0 is not finite.
     """
-    stopwatch, steps, message = Stopwatch(), _Steps(), "The maximum number of iterations is reached."
-    x = np.array(x0, dtype=np.float64)
+    stopwatch, steps, message = Stopwatch(), _Steps(n_steps), "The maximum number of iterations is reached."
+    x, stopped = np.array(x0, dtype=np.float64), False
 
     def evaluate(point: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = fun(point)
@@ -79,19 +86,23 @@ def minimize_without_bounds(
             before, value, gradient = value, next_value, next_gradient
             x = x + step
             history.append(stopwatch.iteration(len(history), value))
+            if callback is not None and callback(x):
+                stopped, message = True, "Stopped by the callback."
+                break
             if before - value <= least_decrease * max(abs(before), abs(value), 1.0):
                 message = "The relative decrease of the value is below its limit."
                 break
     grad_norm = float(np.abs(gradient).max(initial=0.0))
-    return OptimizeOutcome(x, value, grad_norm, len(history) - 1, grad_norm <= tol, message, history)
+    converged = not stopped and grad_norm <= tol
+    return OptimizeOutcome(x, value, grad_norm, len(history) - 1, converged, message, history)
 
 
 class _Steps:
     """Last steps and changes of the gradient, from which the inverse curvature is approximated."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_steps: int = 10) -> None:
         #: Steps (n,), changes of the gradient (n,), and their inverse products.
-        self.pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=_N_STEPS)
+        self.pairs: deque[tuple[FloatArray, FloatArray, float]] = deque(maxlen=n_steps)
 
     def add(self, step: FloatArray, change: FloatArray) -> None:
         """Add a step, unless the function is not convex along it."""

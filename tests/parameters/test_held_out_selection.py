@@ -41,7 +41,14 @@ from tanlearn import (
 )
 from tanlearn.models.tables import Tables
 from tanlearn.parameters import held_out_selection
-from tanlearn.parameters.held_out_selection import TOLERANCE, choose, evaluation_iterations, held_out_parts
+from tanlearn.parameters.held_out_selection import (
+    TOLERANCE,
+    ScheduledCallback,
+    after_iterations,
+    choose,
+    evaluation_iterations,
+    held_out_parts,
+)
 from tanlearn.parameters.hybrid_cv import MINI_BATCH_LOSS
 from tanlearn.structures.table_layout import TableLayout
 
@@ -141,6 +148,18 @@ def test_a_run_without_gain_ends_and_stays_where_it_is():
     assert short.iterations.tolist() == full.iterations[:n].tolist()
     same = np.flatnonzero(short.iterations <= 5)  # no run ends before
     np.testing.assert_array_equal(short.errors[:, same], full.errors[:, same])
+
+
+def test_cpts_are_computed_only_where_they_are_evaluated():
+    computed, evaluated = [], []
+    callback = ScheduledCallback([0, 2, 3, 7], lambda tables: bool(evaluated.append(tables)) or tables == 7)
+    report = after_iterations(callback, lambda n: computed.append(n) or n)
+    assert [report(n) for n in range(1, 8)] == [False] * 6 + [True]
+    assert computed == evaluated == [2, 3, 7]
+    assert callback.n_done == 7
+    assert after_iterations(None, None) is None
+    every = after_iterations(lambda n: n > 1, lambda n: n)
+    assert [every(1), every(2)] == [False, True]
 
 
 class Scripted:

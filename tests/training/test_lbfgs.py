@@ -108,6 +108,15 @@ def test_search_ends_after_the_largest_number_of_iterations_or_at_a_small_decrea
     assert decreases[-1] <= 0.1 < decreases[:-1].min()
 
 
+def test_callback_sees_each_point_and_stops_the_search():
+    points = []
+    found = minimize_without_bounds(rosenbrock, np.zeros(2), callback=lambda x: points.append(x) or len(points) == 4)
+    assert (found.n_iter, found.converged, found.message) == (4, False, "Stopped by the callback.")
+    expected = [minimize_without_bounds(rosenbrock, np.zeros(2), max_iter=n).x for n in range(1, 5)]
+    np.testing.assert_array_equal(points, expected)
+    np.testing.assert_array_equal(found.x, points[-1])
+
+
 def test_infinite_values_shorten_the_step():
     def barrier(x):
         """Return x - log(x) for positive x, infinite elsewhere."""
