@@ -2,7 +2,15 @@
 
 import numpy as np
 
-from tanlearn import ConditionalNLL, EncodedData, GradientTraining, Hybrid, Structure, TANClassifier
+from tanlearn import (
+    ConditionalNLL,
+    EncodedData,
+    GradientTraining,
+    Hybrid,
+    KTreeClassifier,
+    Structure,
+    TANClassifier,
+)
 from tanlearn.search.runs import Part, Run, run_population
 from tanlearn.structures.candidate_kinds import Candidates, make_candidates
 from tanlearn.structures.candidate_sets import CandidateSets
@@ -67,6 +75,24 @@ class Terms:
 
     def time_step(self, shape, candidates):
         self.engine.epoch(self.plan, (1e-2, 1e-2), 1.0)
+
+
+class Wide:
+    """Fits of a tree and of a k-tree to few rows of columns with many values. The limit of the ratio is 3."""
+
+    params, param_names = [["TAN", "k-tree"], ["150 x 6, 50 values", "400 x 5, 10 values"]], ["learner", "rows"]
+    timeout = 300
+
+    def setup(self, learner, rows):
+        n, d, n_values, n_classes = (150, 6, 50, 3) if rows.startswith("150") else (400, 5, 10, 10)
+        rng = np.random.default_rng(0)
+        X, y = rng.integers(0, n_values, (n, d)), rng.integers(0, n_classes, n)
+        self.data = EncodedData.from_codes(X, y, n_states=[n_values] * d, n_classes=n_classes)
+        self.model = (TANClassifier if learner == "TAN" else KTreeClassifier)(random_state=0)
+        self.time_fit(learner, rows)
+
+    def time_fit(self, learner, rows):
+        self.model.fit_encoded(self.data)
 
 
 class Gaps:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 from sklearn.base import clone
@@ -39,11 +40,14 @@ LOSSES: tuple[Loss, ...] = (ConditionalNLL(), Margin(scale=0.03, kappa=1, eta=10
 #: Losses that depend only on differences between class scores. Sums of terms are not normalized, so losses with the
 #: joint likelihood are excluded.
 DISCRIMINATIVE = ConditionalNLL, Margin, HingeMargin
-#: Maximum size (rows times features times classes) up to which only the first loss is trained. On 14 such data sets,
-#: the second loss was chosen in only 2 of 70 folds, because parameters are nearly always fitted again.
-ONE_LOSS = 300_000
+#: Maximum size (rows times features times classes) up to which only the first loss is trained. On 14 data sets of up to
+#: 300,000, the second loss was chosen in only 2 of 70 folds, because parameters are nearly always fitted again.
+ONE_LOSS = 500_000
 #: Minimum number of steps on small data sets.
 N_STEPS = 2_000
+#: Fraction of the default number of epochs in the trainings of splits, and size of data from which it applies if
+#: BackOffRidge is an option. On vehicle (61,000), half of the epochs increased the error by 0.8 points (three folds).
+SHORTER, SHORTER_FROM = 0.5, 70_000
 #: Maximum size (rows times features times classes) up to which BackOffRidge is an option. It is chosen in most folds of
 #: german and tic-tac-toe.
 MOST_NUMBERS = 3_000_000
@@ -54,10 +58,22 @@ MOST_NUMBERS = 3_000_000
 #: on balance-scale from 13.8 to 9.8 %. On the other data sets, they changed by -2.0 to 0.7 percentage points.
 MOST_SUMMED = 20_000
 MAX_ITER = 100
-#: Number of BackOffRidge learners that are compared on all splits, and number of iterations of each learner on the
-#: first two splits, on which these learners are chosen. With 2, 4 and all 6 learners, the error on german was 26.1,
-#: 25.4 and 25.3 % (ten folds).
-N_REFITS, SCREENING_ITER = 4, 26
+
+
+class _Comparison(NamedTuple):
+    """Extent of the comparison of BackOffRidge learners."""
+
+    n_refits: int  # number of learners that are compared on all splits
+    n_splits: int  # number of first splits, on which these learners are chosen
+    n_iter: int  # number of iterations on these splits
+    patience: int  # number of iterations without a lower held-out error or log loss after which a run ends
+
+
+#: With 2, 4 and all 6 learners, the error on german was 26.1, 25.4 and 25.3 % (ten folds).
+SMALL = _Comparison(n_refits=4, n_splits=2, n_iter=26, patience=20)
+#: Comparison on data larger than ``SMALL_SIZE``. These have at most three splits, and an iteration takes longer.
+LARGE = _Comparison(n_refits=2, n_splits=1, n_iter=17, patience=12)
+SMALL_SIZE = 300_000
 #: Bounds of the default number of candidate parents for "information". With 14 instead of 8 candidates, the held-out
 #: error fell on usps from 3.3 to 2.8 %, on digits from 4.5 to 3.7 %, and on satimage from 10.0 to 9.6 %. On letter,
 #: which has 16 features, it did not fall.
@@ -82,7 +98,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     ``TANLEARN_MAX_ROW_OPERATIONS`` sets another limit. If most values are missing, :class:`~tanlearn.TANClassifier` and
     :class:`~tanlearn.BayesForestClassifier` are faster.
 
-    If ``loss`` is not set and rows times features times classes exceed 300,000, one of two losses is chosen on held-out
+    If ``loss`` is not set and rows times features times classes exceed 500,000, one of two losses is chosen on held-out
     rows. For smaller data sets, the loss is ``ConditionalNLL()``. Up to 3,000,000, :class:`~tanlearn.BackOffRidge` for
     the learned structure is another option, provided that marginalizing the missing values of the training rows is fast
     enough.
@@ -103,9 +119,11 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         close a cycle are skipped.
     loss : ConditionalNLL, Margin or HingeMargin, optional
         Loss for structure and parameters. The default is ``ConditionalNLL()``. If rows times features times classes
-        exceed 300,000, held-out rows are used to choose between this loss and ``Margin(scale=0.03, kappa=1, eta=10)``.
+        exceed 500,000, held-out rows are used to choose between this loss and ``Margin(scale=0.03, kappa=1, eta=10)``.
     n_epochs : int, optional
-        Number of passes over the data. The default is 100 or, on small data sets, the number that gives 2,000 steps.
+        Number of passes over the data. The default is 100 or, on small data sets, the number that gives 2,000 steps. If
+        rows times features times classes exceed 70,000 and :class:`~tanlearn.BackOffRidge` is an option, the trainings
+        on splits have half as many epochs by default.
     training : GradientTraining, optional
         Learning rates, batch size, temperature, early stopping, callback and checkpoint; by default
         ``GradientTraining()``. A checkpoint needs a ``loss`` and ``calibrate=False``, because selection and calibration
@@ -153,8 +171,9 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
     cv_results_ : dict
         Results on held-out rows, as in scikit-learn: ``param_learner`` (a loss, or a ``BackOffRidge``),
         ``mean_test_score``, ``mean_log_loss`` and others. It is set only if ``loss`` is None. If there are several
-        splits, it contains the learners that are compared on all of them: one loss, and the two ``BackOffRidge``
-        learners with the lowest log loss on the first two splits.
+        splits, it contains the learners that are compared on all of them: one loss, and the four ``BackOffRidge``
+        learners with the lowest log loss on the first two splits. If rows times features times classes exceed 300,000,
+        it contains the two learners with the lowest log loss on the first split.
     calibration_ : Calibration
         Map from scores to probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     candidates_ : CandidateSets
@@ -282,11 +301,20 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         return self.candidates
 
     def _train(
-        self, loss: Loss, data: EncodedData, validation: EncodedData | None, seed: int, *, is_last: bool = False
+        self,
+        loss: Loss,
+        data: EncodedData,
+        validation: EncodedData | None,
+        seed: int,
+        *,
+        is_last: bool = False,
+        fraction: float = 1.0,
     ) -> TrainingOutcome:
-        """Train structure and parameters with one loss."""
+        """Train structure and parameters with one loss, for a fraction of the default number of epochs."""
         learning_rate = self._training.learning_rate or LEARNING_RATE
-        settings = self._training_settings(self._enough_epochs(data, N_STEPS), learning_rate, terms=True)
+        n_epochs = self._enough_epochs(data, N_STEPS)
+        n_epochs = n_epochs if self.n_epochs is not None else math.ceil(fraction * n_epochs)
+        settings = self._training_settings(n_epochs, learning_rate, terms=True)
         options: dict[str, Any] = {"validation": validation}
         if is_last:
             options |= {
@@ -316,10 +344,14 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
 
         def train(losses: Sequence[Loss], parts: Sequence[tuple[EncodedData, EncodedData]]) -> list[list[FittedTables]]:
             tasks = [(loss, data) for loss in losses for data, _ in parts]
-            outcomes = in_threads(lambda task: self._train(task[0], task[1], None, seed), tasks, self.n_jobs)
+            outcomes = in_threads(
+                lambda task: self._train(task[0], task[1], None, seed, fraction=fraction), tasks, self.n_jobs
+            )
             trained = [FittedTables(outcome.tables, outcome.structure) for outcome in outcomes]
             return [trained[first : first + len(parts)] for first in range(0, len(trained), len(parts))]
 
+        is_shorter = self._is_open and SHORTER_FROM < _size(parts) <= MOST_NUMBERS
+        fraction = SHORTER if is_shorter else 1.0
         if not self._is_open or _size(parts) <= ONE_LOSS:
             return [self.loss_], train([self.loss_], parts)
         losses: list[Loss] = [clone(loss) for loss in LOSSES]
@@ -352,11 +384,13 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         if self._is_open and _size(parts) <= MOST_NUMBERS and all(map(_part_sums_out, structures, parts)):
             ways = itertools.product((ConditionalNLL(), Margin()), RIDGES)
             refits = [BackOffRidge(ridge=ridge, loss=loss, calibrate=False) for loss, ridge in ways]
-            if len(parts) > 2:  # compare the learners that are best on two splits
-                few = evaluation_iterations(SCREENING_ITER)
-                screened = choose(refits, structures[:2], parts[:2], iterations=few, **options)
+            extent = SMALL if _size(parts) <= SMALL_SIZE else LARGE
+            options["patience"] = extent.patience
+            if len(parts) > 2:  # compare the learners that are best on few splits
+                few, n_splits = evaluation_iterations(extent.n_iter), extent.n_splits
+                screened = choose(refits, structures[:n_splits], parts[:n_splits], iterations=few, **options)
                 losses_of = screened.log_losses[np.arange(len(refits)), screened.best_evaluations]
-                refits = [refits[i] for i in np.sort(np.argsort(losses_of, kind="stable")[:N_REFITS])]
+                refits = [refits[i] for i in np.sort(np.argsort(losses_of, kind="stable")[: extent.n_refits])]
             iterations = evaluation_iterations(MAX_ITER)
             choice = choose([*trained, *refits], structures, parts, iterations=iterations, **options)
         refit = None

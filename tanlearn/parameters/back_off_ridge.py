@@ -40,7 +40,7 @@ DEEPER = 10.0
 SMALL = 1e-9
 #: Number of steps that approximate the curvature, up to this number of parameters, and with more of them. On segment
 #: (83,000), an iteration takes 3.4 ms with 5 steps and 4.4 ms with 10.
-N_STEPS, FEW_PARAMETERS, N_STEPS_MANY = 10, 50_000, 5
+N_STEPS, FEW_PARAMETERS, N_STEPS_MANY = 10, 20_000, 5
 #: Maximum number of rows at which only the terms of observed parent values are searched: codes of the combinations of
 #: values have 16 bits.
 MOST_CONTEXTS = 65_000

@@ -164,7 +164,7 @@ class CandidateSets:
     def is_acyclic(self) -> bool:
         """True if no draw can form a cycle."""
         sets = (self.parents[first:last] for first, last in pairwise(self.group.tolist()))
-        return self.arborescence or _union_is_acyclic([parents[parents >= 0].tolist() for parents in sets])
+        return self.arborescence or _union_is_acyclic([np.unique(parents[parents >= 0]) for parents in sets])
 
     @property
     def draws(self) -> str:
@@ -245,7 +245,7 @@ class CandidateSets:
         return f"CandidateSets(n_features={self.n_features}, n_tables={self.n_tables}, draws={self.draws!r})"
 
 
-def _union_is_acyclic(lists: Sequence[Sequence[int]]) -> bool:
+def _union_is_acyclic(lists: Sequence[Sequence[int] | IntArray]) -> bool:
     """Return whether no choice of candidates can form a cycle."""
     import graphlib
 

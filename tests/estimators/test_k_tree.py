@@ -141,6 +141,31 @@ def test_larger_tables_choose_the_loss_on_the_first_split(monkeypatch):
     assert calls[:2] == [ConditionalNLL, Margin]
     assert calls[2:] == [type(model.loss_)] * 5  # on the four other splits, and on all rows
     assert [type(one) for one in model.cv_results_["param_learner"]] == [type(model.loss_), *[BackOffRidge] * 4]
+    monkeypatch.setattr(k_tree, "SMALL_SIZE", 0)
+    model.fit(*parity(90, noise=0.1))
+    assert [type(one) for one in model.cv_results_["param_learner"]] == [type(model.loss_), *[BackOffRidge] * 2]
+
+
+@pytest.mark.parametrize(
+    ("options", "size", "n_split"),
+    [({}, 0, 50), ({}, 1080, 100), ({"n_epochs": 7}, 0, 7), ({"loss": ConditionalNLL()}, 0, 100)],
+)
+def test_trainings_of_splits_are_shorter_if_parameters_may_be_fitted_again(options, size, n_split, monkeypatch):
+    from tanlearn.estimators import k_tree
+
+    n_epochs = []
+
+    def train(bits, data, candidates, loss, settings, *rest, **more):
+        n_epochs.append(settings.n_epochs)
+        return train_in_bits(bits, data, candidates, loss, settings, *rest, **more)
+
+    train_in_bits = k_tree.train_in_bits
+    monkeypatch.setattr(k_tree, "train_in_bits", train)
+    monkeypatch.setattr(k_tree, "N_STEPS", 10)
+    monkeypatch.setattr(k_tree, "SHORTER_FROM", size)
+    model = KTreeClassifier(random_state=0, **options).fit(*parity(90, noise=0.1))
+    assert n_epochs == [n_split] * 5 + [options.get("n_epochs", 100)]
+    assert model.n_epochs_ == n_epochs[-1]
 
 
 @pytest.mark.parametrize(
