@@ -82,7 +82,7 @@ class ScheduledCallback:
 
     @property
     def is_due(self) -> bool:
-        """Whether the CPTs after the present iteration are evaluated."""
+        """True if the CPTs after the present iteration are evaluated."""
         return self.n_done + 1 in self._iterations
 
     def skip(self) -> bool:
