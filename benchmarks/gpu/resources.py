@@ -7,9 +7,11 @@ nominal bandwidth of an H100. Nothing runs on a device here.
 Bytes of a step of R runs, in addition to those of measure.py: draw_structures reads and writes the logits and both of
 their Adam moments (48 bytes per CPT), the noise, the perturbed logits and the gradients of choices of this step and of
 the last one (36 bytes), and the deferred updates (16 bytes). gather_batches reads and writes the codes of the batch,
-and draw_uniform writes a number per CPT. draw_trees writes the edges of a graph, and reads those that are candidates.
+and draw_uniform writes a number per CPT. draw_trees reads the perturbed logits and the parents of all CPTs, which then
+are in shared memory, and the limits of each feature's CPTs, and writes the selected CPTs.
 """
 
+import os
 import re
 import shutil
 import subprocess
@@ -98,6 +100,28 @@ TRAINING = [
     ("float64", 26, BLOCK, WARP),
 ]
 
+#: Numbers of classes of the second table: loops over classes are unrolled up to 128.
+CLASSES = 2, 8, 26, 32, 64, 100, 128, 129, 1000
+
+
+def print_classes(n_all):
+    """Print how the training kernels depend on the number of classes, and the processor time of their compilation."""
+    header = ["classes", *(f"score_batches, {real}: registers, stack [bytes]" for real in ("float32", "float64"))]
+    print("", *table_head([*header, "step_tables, float32: spilled [bytes]", "compilation [s]"], left=()), sep="\n")
+    for n_classes in n_all:
+        scores, seconds, spilled = [], [], 0
+        for real in ("float64", "float32"):
+            before = os.times()
+            team = (BLOCK, WARP) if n_classes > CLASSES[1] else (WARP, BLOCK)
+            found = used(cuda_train._FILES, training_macros(real, "uint8", n_classes, *team))
+            after = os.times()
+            seconds.insert(0, sum(after[2:4]) - sum(before[2:4]))
+            scores.insert(0, f"{found['score_batches'].registers}, {found['score_batches'].stack}")
+            spilled = found["step_tables"].spilled
+        print(
+            table_row([f"{n_classes:,}", *scores, str(spilled), ", ".join(f"{one:.1f}" for one in seconds)]), flush=True
+        )
+
 
 def kernel_bytes(state, data, size, found, n_runs):
     """Return the least bytes that the kernels of a step move."""
@@ -109,14 +133,14 @@ def kernel_bytes(state, data, size, found, n_runs):
         "gather_batches": n_runs * 2 * codes,
         "draw_uniform": n_runs * 4 * n_tables,
         "draw_structures": n_runs * (100 * n_tables + codes + starts),
-        "draw_trees": n_runs * (8 * (d + 1) ** 2 + 16 * n_tables),
+        "draw_trees": n_runs * (16 * n_tables + 8 * d),
         "score_batches": n_runs * (batch - codes),
         "step_tables": n_runs * sweep,
     }
 
 
 def resources(arguments):
-    """Print what all kernels use, and the floors of the kernels of a step."""
+    """Print the registers and memory of all kernels, their dependence on classes, and the floors of a step."""
     if shutil.which("nvcc") is None:
         raise SystemExit("resources needs nvcc, NVIDIA's compiler: install a CUDA toolkit.")
     header = ["program", "kernel", "registers", "spilled [bytes]", "stack [bytes]", "shared memory [bytes]"]
@@ -129,6 +153,7 @@ def resources(arguments):
         for kernel, use in sorted(used(files, macros).items()):
             numbers = use.registers, use.spilled, use.stack, use.shared, use.warps
             print(table_row([program, kernel, *(f"{number:,}" for number in numbers)]), flush=True)
+    print_classes(CLASSES[: 1 if arguments.quick else None])
     print("", *table_head(["data", "kernel", "moved [MB]", "floor on an H100 [us]"], left=(0, 1)), sep="\n")
     for name in arguments.sets:
         label, data, sets, size = problem(name, arguments)

@@ -56,7 +56,7 @@ def memory_need(state: State, data: EncodedData, batch_size: int) -> MemoryNeed:
     of_tables = (16 + 8 + 8 + 8) + (4 + real + 24) + 4 * block_steps + (4 + 8 + 8 + 4)
     of_steps = 4 * size + real + 8
     scratch = code * block_steps * d * stride + 4 * d * size + real * stride * n_classes + 8 * size + real * longest
-    trees = 16 * nodes**2 + 24 * nodes
+    trees = (8 * n_tables if nodes else 0) + 24 * nodes
     per_run = 3 * real * n_cells + of_run + of_features * d + of_tables * n_tables + of_steps * n_steps
     return MemoryNeed(rows + _RESERVED_BYTES + n_local, per_run + scratch + trees)
 
@@ -384,8 +384,7 @@ def _make_scratch(problem: cuda_train.Problem, states: Sequence[State]) -> cuda_
         losses=empty((n_runs, size), np.float64),
         d_tables=empty(int(problem.drawn_offset[-1:].get()[0]), real),
         total=empty(n_runs, np.float64),
-        edges=empty((n_runs, nodes, nodes), np.float64),
-        ends=empty((n_runs, 2, nodes, nodes), np.int32),
+        edges=empty(n_tables if nodes else 0, np.float64),
         work=empty((n_runs, 6, nodes), np.int32),
         is_finite=empty(n_runs, np.int32),
     )

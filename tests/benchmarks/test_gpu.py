@@ -87,7 +87,7 @@ def test_bytes_of_kernels_are_those_counted_by_hand():
         "gather_batches": 2 * 2 * 10,
         "draw_uniform": 2 * 4 * 3,
         "draw_structures": 2 * (100 * 3 + 10 + 40),
-        "draw_trees": 2 * (8 * 9 + 16 * 3),
+        "draw_trees": 2 * (16 * 3 + 8 * 2),
         "score_batches": 2 * (batch - 10),
         "step_tables": 2 * 16 * 4 * 8,
     }
@@ -108,13 +108,17 @@ def test_occupancy_is_that_of_registers_and_shared_memory(use, warps):
 
 def test_resources_print_all_kernels_and_floors(run, monkeypatch, capsys):
     monkeypatch.setattr(resources.shutil, "which", lambda name: name)
+    names = "score_batches", "step_tables"
     monkeypatch.setattr(
-        resources, "used", lambda files, macros: {f"kernel of {files[-1]}": resources.Used(40, 8, 4, 0)}
+        resources,
+        "used",
+        lambda files, macros: dict.fromkeys([f"kernel of {files[-1]}", *names], resources.Used(40, 8, 4, 0)),
     )
     run("resources")
     rows = body_of(capsys.readouterr().out)
     assert ["losses, 10 classes", "kernel of losses", "40", "4", "8", "0", "48"] in rows
     assert ["letter (generated)", "step_tables"] in [row[:2] for row in rows]
+    assert ["2", "40, 8", "40, 8", "4"] in [row[:4] for row in rows]
     monkeypatch.setattr(resources.shutil, "which", lambda name: None)
     with pytest.raises(SystemExit, match="resources needs nvcc"):
         run("resources")

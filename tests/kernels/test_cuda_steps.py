@@ -152,6 +152,21 @@ def test_arborescence_is_that_of_the_cpu(order, d, ties):
     assert found == parent[selected].tolist()
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_arborescence_takes_no_impossible_candidates(order, seed):
+    """Masked candidates have the weight -infinity. Without a number, a feature has no parent."""
+    rng = np.random.default_rng(seed)
+    weight = np.where(rng.random((30, 31)) < 0.8, -np.inf, rng.normal(size=(30, 31)))
+    weight[:, 30] = rng.normal(size=30) - 5
+    found, (perturbed, group, parent) = draw(weight)
+    ends, selected = np.empty((2, 61, 61), np.intp), np.empty(30, np.intp)
+    trees.draw_arborescence(perturbed, group, parent, np.empty((61, 61)), *ends, np.empty((5, 61), np.intp), selected)
+    assert found == parent[selected].tolist()
+    assert np.isfinite(weight[range(30), found]).all()
+    weight[::2] = np.nan
+    assert draw(weight)[0][::2] == [-1] * 15
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_adam_equals_the_oracle(backend, dtype):
     rng = np.random.default_rng(0)

@@ -129,13 +129,13 @@ def test_epochs_of_other_shapes_are_those_of_the_cpu(backend, monkeypatch):
         np.testing.assert_allclose(twins[1].phi, twins[0].phi, atol=1e-4)
 
 
-@pytest.mark.parametrize("d", [256, 257])
-def test_trees_of_many_features_are_those_of_the_cpu(backend, d):
-    """Shared memory holds the work arrays of a graph of 256 features."""
+@pytest.mark.parametrize(("d", "steps"), [(256, (1, 2, 5)), (257, (1, 2, 5)), (65, range(1, 65)), (70, range(1, 70))])
+def test_trees_of_many_features_are_those_of_the_cpu(backend, d, steps):
+    """Shared memory holds the nodes of 256 features and 4,352 edges, slightly more than those between 65 features."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 12)
     data = EncodedData.from_codes((y[:, None] + rng.integers(0, 2, (12, d))) % 2, y, n_states=[2] * d)
-    sets = CandidateSets.from_lists([[(i + step) % d for step in (1, 2, 5)] for i in range(d)])
+    sets = CandidateSets.from_lists([[(i + step) % d for step in steps] for i in range(d)])
     twins = [State(data, sets, "uniform", "float32", np.random.default_rng(1)) for _ in range(2)]
     weights, plan = np.ones(12, np.float32), plan_epoch(12, 6, len(twins[0].phi), np.random.default_rng(2))
     expected = FusedEngine(twins[0], data, weights, LOSSES[3], 6).epoch(plan, RATES[0], 1.0)

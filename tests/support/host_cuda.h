@@ -17,8 +17,14 @@
 #define __global__ static
 #define __device__ static
 #define __forceinline__ inline
-#define __shared__ static
+#define __shared__ __attribute__((section("shared_memory"))) static
 #define __launch_bounds__(...)
+
+// First and last byte of all shared memory of the text, from the linker; null if there is none.
+extern "C" {
+extern char __start_shared_memory[] __attribute__((weak, visibility("hidden")));
+extern char __stop_shared_memory[] __attribute__((weak, visibility("hidden")));
+}
 
 struct dim3 { unsigned x, y, z; };
 static dim3 threadIdx{0, 0, 0}, blockIdx{0, 0, 0}, blockDim{1, 1, 1}, gridDim{1, 1, 1};
@@ -105,6 +111,8 @@ static bool release() {
 }
 
 static void run_block() {
+    // Numbers that no kernel writes: what is read before it is written must be noticed.
+    if (__start_shared_memory) std::memset(__start_shared_memory, 0xCD, __stop_shared_memory - __start_shared_memory);
     for (Thread& t : threads) t.state = READY, t.started = false, t.n_exchanges = 0;
     static size_t i;  // beyond the reach of longjmp
     do {

@@ -187,8 +187,11 @@ def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def
 
 
 def draw_arborescence(perturbed, group, table_parent, weight, source, target, work, selected):  # type: ignore[no-untyped-def]
-    """Choose the tables of the tree of maximum weight, with one warp; ends and ``work`` (6, N) are int32."""
-    graph = np.int32(group.size - 1), weight, source, target, work
+    """Choose the tables of the tree of maximum weight, with one warp.
+
+    ``weight`` and ``work`` (6, N) int32 are scratch; ``source`` and ``target`` are ignored.
+    """
+    graph = np.int32(group.size - 1), weight, work
     launch(_DRAWS, "draw_arborescence", 1, perturbed, group, table_parent, *graph, selected, width=WARP)
 
 

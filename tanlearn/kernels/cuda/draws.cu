@@ -26,23 +26,14 @@ extern "C" __global__ void draw_independent(
 // One warp for the graph.
 extern "C" __global__ void draw_arborescence(
     long long n, const double* __restrict__ perturbed, const long long* __restrict__ group,
-    const long long* __restrict__ table_parent, int d, double* weight, int* source, int* target, int* work,
-    long long* selected) {
+    const long long* __restrict__ table_parent, int d, double* weight, int* work, long long* selected) {
     if (warp_number() > 0) return;
-    const Graph graph = make_graph(d, weight, source, target, work);
-    clear_edges(graph, lane_number(), WARP);
+    const auto graph = make_graph(d, group, table_parent, 1, weight, work);
+    start_graph(graph, perturbed, lane_number(), WARP);
     __syncwarp();
-    for (int i = lane_number(); i < d; i += WARP)
-        for (long long t = group[i]; t < group[i + 1]; t++)
-            add_edge(graph, i, table_parent[t] >= 0 ? table_parent[t] : d, perturbed[t], t == group[i]);
-    __syncwarp();
+    for (int i = 0; i < d; i++) choose_edge(graph, i, i);
     maximum_arborescence(graph);
-    for (int i = lane_number(); i < d; i += WARP) {
-        const int parent = graph.edge_source[i] == d ? -1 : graph.edge_source[i];
-        long long t = group[i];
-        while (table_parent[t] != parent) t++;
-        selected[i] = t;
-    }
+    for (int i = lane_number(); i < d; i += WARP) selected[i] = graph.edge[i];
 }
 
 extern "C" __global__ void structure_gradient(

@@ -98,9 +98,8 @@ struct Scratch {
     double* losses;  // (R, B)
     REAL* d_tables;  // (sum of each feature's longest CPT,)
     double* total;  // (R,): sum of the mean losses of an epoch's batches
-    double* edges;  // (R, 2 d + 1, 2 d + 1), or empty if no trees are drawn
-    int* ends;  // (R, 2, 2 d + 1, 2 d + 1)
-    int* work;  // (R, 6, 2 d + 1)
+    double* edges;  // (T,): weights of the edges of trees; empty if no trees are drawn
+    int* work;  // (R, 6, 2 d + 1): arrays of their nodes
     int* is_finite;  // (R,)
 };
 
@@ -189,8 +188,8 @@ __device__ __forceinline__ void step_logits(
     }
 }
 
-// Once per block of steps: copy the codes of each batch, so steps read adjacent memory. A block copies 32 features at 32
-// positions of a batch through shared memory: it reads neighboring features of a sample, and writes neighboring
+// Once per block of steps: copy the codes of each batch, so that steps read adjacent memory. A block copies 32 features
+// at 32 positions of a batch through shared memory: it reads neighboring features of a sample, and writes neighboring
 // positions of a feature.
 extern "C" __global__ void gather_batches(long long n, Problem problem, Steps steps, Scratch scratch) {
     __shared__ CODE tile[WARP][WARP + 4 / sizeof(CODE)];  // columns are in different banks
@@ -318,37 +317,31 @@ extern "C" __global__ void __launch_bounds__(BLOCK, BLOCKS_AT_ONCE) draw_structu
     if (team_warp() == 0) list_tables(problem, parameters, steps, scratch, run, f, best, s);
 }
 
-// Graphs of up to so many nodes, those of 256 features, have their work arrays in shared memory (12 kB), because one
-// lane reads them one after the other. The edges of 256 features would take 2 MB.
+// Shared memory holds the nodes of up to 256 features and the weights of up to 4,352 edges: 17 candidates for each of
+// 256 features, or all candidates of 65 features. Larger graphs are in global memory. A block takes 46 kB; without an
+// attribute, a kernel has at most 48 kB.
 #define SHARED_NODES 513
+#define SHARED_EDGES 4352
 
 // If whole trees are drawn: select the heaviest tree instead of the best CPT of each feature. One block per run.
 extern "C" __global__ void draw_trees(long long n, int s, Problem problem, Steps steps, Scratch scratch) {
-    __shared__ int shared[6 * SHARED_NODES];
+    __shared__ int shared_work[6 * SHARED_NODES];
+    __shared__ double shared_weight[SHARED_EDGES];
     const int run = blockIdx.x, d = problem.n_features;
     s += *scratch.position;
     if (run >= n || s >= problem.n_steps || !steps.is_active[run] || !problem.arborescence[run]) return;
-    const long long nodes = 2 * d + 1;
-    int* ends = scratch.ends + run * 2 * nodes * nodes;
-    int* work = nodes <= SHARED_NODES ? shared : scratch.work + run * 6 * nodes;
-    const Graph graph = make_graph(d, scratch.edges + run * nodes * nodes, ends, ends + nodes * nodes, work);
     const int* group = problem.group + (long long)run * d;
-    clear_edges(graph, threadIdx.x, blockDim.x);
+    const int first = group[0], n_edges = group[d] - first, nodes = 2 * d + 1;
+    int* work = nodes <= SHARED_NODES ? shared_work : scratch.work + (long long)run * 6 * nodes;
+    double* weight = n_edges <= SHARED_EDGES ? shared_weight : scratch.edges + first;
+    const auto graph = make_graph(d, group, problem.parents + 2ll * first, 2, weight, work);
+    start_graph(graph, scratch.perturbed + first, threadIdx.x, BLOCK);
     __syncthreads();
-    for (int i = threadIdx.x; i < d; i += blockDim.x)
-        for (int t = group[i]; t < group[i + 1]; t++) {
-            const int j = problem.parents[2 * t] >= 0 ? problem.parents[2 * t] : d;
-            add_edge(graph, i, j, scratch.perturbed[t], t == group[i]);
-        }
+    for (int i = threadIdx.x / WARP; i < d; i += BLOCK / WARP) choose_edge(graph, i, i);
     __syncthreads();
     if (threadIdx.x >= WARP) return;
     maximum_arborescence(graph);
-    for (int i = lane_number(); i < d; i += WARP) {
-        const int parent = graph.edge_source[i] == d ? -1 : graph.edge_source[i];
-        int t = group[i];
-        while (problem.parents[2 * t] != parent) t++;
-        scratch.selected[run * d + i] = t;
-    }
+    for (int i = lane_number(); i < d; i += WARP) scratch.selected[run * d + i] = first + graph.edge[i];
 }
 
 // Prepare the CPTs of drawn trees. One team per feature.

@@ -96,9 +96,8 @@ class Scratch(NamedTuple):
     losses: Any  # float64 (R, B)
     d_tables: Any  # real (sum of each feature's longest CPT,)
     total: Any  # float64 (R,) sum of the mean losses of an epoch's batches
-    edges: Any  # float64 (R, N, N) edge weights of trees; N = 0 if no trees are drawn
-    ends: Any  # int32 (R, 2, N, N) original sources and targets of edges
-    work: Any  # int32 (R, 6, N)
+    edges: Any  # float64 (T,) weights of the edges of trees; empty if no trees are drawn
+    work: Any  # int32 (R, 6, N) arrays of the nodes of trees; N = 0 if no trees are drawn
     is_finite: Any  # int32 (R,)
 
 

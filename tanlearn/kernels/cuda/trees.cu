@@ -81,157 +81,198 @@ __device__ __forceinline__ double size_penalty_gradient_of(
     return exp(perturbed - noise) * (size_penalty - mean);
 }
 
-// Maximum-weight arborescence by the algorithm of kernels/trees.py, with one warp. Lanes process the other ends of a
-// node's edges in parallel; decisions are made by the first lane, for which the others wait.
+// Maximum-weight arborescence by the algorithm of kernels/trees.py, with one warp.
+//
+// kernels/trees.py stores a matrix of weights between all nodes. Here, only the candidates have weights, so that shared
+// memory can hold them. A contracted node is a ring of features, and its edges are the edges into these features. When
+// a node is contracted, the weight of its chosen edge is subtracted from the weights of all edges into it. Lanes process
+// the edges of a feature in parallel. The first lane updates the nodes.
 
-struct Graph {
-    int d, nodes;  // root d; 2 d + 1 nodes including the contracted ones
-    double* weight;  // (nodes, nodes): [i][j] is the edge j -> i
-    int *source, *target;  // (nodes, nodes): ends of edges of contracted nodes, see source_of
-    int *pointer, *state, *around, *edge_source, *edge_target, *best;  // (nodes,)
+template <class Index> struct Graph {
+    int d;  // features 0 to d - 1, root d, and the contracted nodes from d + 1 on in the order of their creation
+    const Index* group;  // (d + 1,): edges into each feature, which are numbered from group[0] on
+    const Index* parents;  // source of each edge at every `stride`-th number; negative for the root
+    int stride;
+    double* weight;  // (edges,)
+    int *edge, *target;  // (2 d + 1,): chosen edge into each node, and the feature that it enters
+    int* around;  // (2 d + 1,): contracted node that contains the node, or -1
+    int* state;  // (2 d + 1,): 0 unvisited, 1 on the path, 2 connected to the root; position in the cycle if contracted
+    int *outer, *next;  // (d,): outermost node around each feature, and the next feature in its ring
 };
 
-__device__ __forceinline__ Graph make_graph(int d, double* weight, int* source, int* target, int* work) {
+template <class Index>
+__device__ __forceinline__ Graph<Index> make_graph(
+    int d, const Index* group, const Index* parents, int stride, double* weight, int* work) {
     const int n = 2 * d + 1;
-    return {d, n, weight, source, target, work, work + n, work + 2 * n, work + 3 * n, work + 4 * n, work + 5 * n};
+    return {d, group, parents, stride, weight, work, work + n, work + 2 * n, work + 3 * n, work + 4 * n, work + 5 * n};
 }
 
-// Remove all edges between features and root. Rows and columns of contracted nodes are written when they are created.
-__device__ __forceinline__ void clear_edges(const Graph& graph, int thread, int n_threads) {
-    for (int i = 0; i <= graph.d; i++)
-        for (int j = thread; j <= graph.d; j += n_threads)
-            graph.weight[(long long)i * graph.nodes + j] = MINUS_INFINITY;
+// Return the first edge into a feature.
+template <class Index> __device__ __forceinline__ int first_of(const Graph<Index>& graph, int i) {
+    return graph.group[i] - graph.group[0];
 }
 
-// Return the ends among features and root of the edge j -> i. Only those of contracted nodes are stored.
-__device__ __forceinline__ int source_of(const Graph& graph, int i, int j) {
-    return i <= graph.d && j <= graph.d ? j : graph.source[(long long)i * graph.nodes + j];
+template <class Index> __device__ __forceinline__ int source_of(const Graph<Index>& graph, int e) {
+    const int j = graph.parents[(long long)graph.stride * e];
+    return j < 0 ? graph.d : j;
 }
 
-__device__ __forceinline__ int target_of(const Graph& graph, int i, int j) {
-    return i <= graph.d && j <= graph.d ? i : graph.target[(long long)i * graph.nodes + j];
+template <class Index> __device__ __forceinline__ int outermost(const Graph<Index>& graph, int node) {
+    return node == graph.d ? node : graph.outer[node];
 }
 
-// Write an edge from the root or another feature, and store the source of the feature's heaviest edge. Ties go to the
-// root, then to the lowest number. One thread adds all edges of a feature.
-__device__ __forceinline__ void add_edge(const Graph& graph, int i, int j, double weight, bool is_first) {
-    graph.weight[(long long)i * graph.nodes + j] = weight;
-    if (!is_first) {
-        const int best = graph.best[i];
-        const double most = graph.weight[(long long)i * graph.nodes + best];
-        if (!(weight > most || (weight == most && best != graph.d && (j == graph.d || j < best)))) return;
+// Return the source of the edge that is chosen for a node.
+template <class Index> __device__ __forceinline__ int above(const Graph<Index>& graph, int node) {
+    return outermost(graph, source_of(graph, graph.edge[node]));
+}
+
+// Copy the weights of the edges, and make each feature a node.
+template <class Index>
+__device__ __forceinline__ void start_graph(
+    const Graph<Index>& graph, const double* perturbed, int thread, int n_threads) {
+    for (int e = thread; e < first_of(graph, graph.d); e += n_threads) graph.weight[e] = perturbed[e];
+    for (int i = thread; i <= graph.d; i += n_threads) {
+        graph.around[i] = -1;
+        graph.state[i] = i == graph.d ? 2 : 0;
+        if (i < graph.d) graph.outer[i] = graph.next[i] = i;
     }
-    graph.best[i] = j;
 }
 
-__device__ __forceinline__ int outermost(const Graph& graph, int node) {
-    while (graph.around[node] >= 0) node = graph.around[node];
+struct Choice {
+    double weight;
+    int source, edge, target;  // source is the outermost node; edge is -1 for none
+};
+
+// Return the node among the members of a contracted node that contains a node.
+template <class Index> __device__ int member_of(const Graph<Index>& graph, int node, int contracted) {
+    while (graph.around[node] != contracted) node = graph.around[node];
     return node;
 }
 
-// Return the source of the heaviest edge into a node. Ties go to the root, then to the lowest number.
-__device__ __forceinline__ int best_source(const Graph& graph, int node, int size) {
-    // It is nearly always the edge that was heaviest at the beginning, which saves a scan of all nodes.
-    if (node < graph.d && graph.state[graph.best[node]] != 3) return graph.best[node];
-    const double* weight = graph.weight + (long long)node * graph.nodes;
-    double value = weight[graph.d];
-    int best = graph.d;
-    for (int j = lane_number(); j < size; j += WARP)
-        if (graph.state[j] != 3 && j != node && weight[j] > value) {
-            value = weight[j];
-            best = j;
+// Return whether a choice of the same weight and source goes before another. As in kernels/trees.py, the node that was
+// created last decides, by the order of its members in their cycle, and then the members themselves.
+template <class Index>
+__device__ bool precedes(const Graph<Index>& graph, const Choice& one, const Choice& other, int target) {
+    int source = one.source;
+    while (target > graph.d || source > graph.d) {
+        const bool by_target = target > source;
+        const int node = by_target ? target : source;
+        const int a = member_of(graph, by_target ? one.target : source_of(graph, one.edge), node);
+        const int b = member_of(graph, by_target ? other.target : source_of(graph, other.edge), node);
+        if (a != b) return graph.state[a] < graph.state[b];
+        if (by_target)
+            target = a;
+        else
+            source = a;
+    }
+    return one.edge < other.edge;
+}
+
+// Return whether the first choice is better. Ties go to the root, then to the source with the lowest number.
+template <class Index>
+__device__ __forceinline__ bool is_better(
+    const Graph<Index>& graph, const Choice& one, const Choice& other, int target) {
+    if (one.edge < 0 || one.weight < other.weight) return false;
+    if (other.edge < 0 || one.weight > other.weight) return true;
+    if (one.source != other.source)
+        return one.source == graph.d || (other.source != graph.d && one.source < other.source);
+    return one.edge != other.edge && precedes(graph, one, other, target);
+}
+
+// Choose the heaviest edge into a node from outside; `feature` belongs to the node. Weights of nan count as -infinity.
+template <class Index> __device__ __forceinline__ void choose_edge(const Graph<Index>& graph, int node, int feature) {
+    Choice best{MINUS_INFINITY, -1, -1, -1};
+    int i = feature;
+    do {
+        for (int e = first_of(graph, i) + lane_number(); e < first_of(graph, i + 1); e += WARP) {
+            const double weight = graph.weight[e] > MINUS_INFINITY ? graph.weight[e] : MINUS_INFINITY;
+            const Choice rival{weight, outermost(graph, source_of(graph, e)), e, i};
+            if (rival.source != node && is_better(graph, rival, best, node)) best = rival;
         }
+        i = graph.next[i];
+    } while (i != feature);
     for (int step = WARP / 2; step > 0; step /= 2) {
-        const double other = __shfl_xor_sync(ALL_LANES, value, step);
-        const int rival = __shfl_xor_sync(ALL_LANES, best, step);
-        const bool wins_tie = rival == graph.d || (best != graph.d && rival < best);
-        if (other > value || (other == value && wins_tie)) {
-            value = other;
-            best = rival;
-        }
+        const Choice rival{
+            __shfl_xor_sync(ALL_LANES, best.weight, step), __shfl_xor_sync(ALL_LANES, best.source, step),
+            __shfl_xor_sync(ALL_LANES, best.edge, step), __shfl_xor_sync(ALL_LANES, best.target, step)};
+        if (is_better(graph, rival, best, node)) best = rival;
     }
-    return __shfl_sync(ALL_LANES, best, 0);
-}
-
-__device__ __forceinline__ void contract(const Graph& graph, int member, int top) {
-    const long long n = graph.nodes;
     if (lane_number() == 0) {
-        for (int node = member; graph.state[node] == 1; node = graph.pointer[node]) {
-            graph.state[node] = 3;
-            graph.around[node] = top;
-        }
-        graph.state[top] = 1;
-    }
-    __syncwarp();
-    for (int j = lane_number(); j < top; j += WARP) {
-        double in = MINUS_INFINITY, out = MINUS_INFINITY;
-        if (graph.state[j] != 3) {
-            if (graph.state[j] == 1 && graph.around[graph.pointer[j]] == top) graph.pointer[j] = top;
-            int node = member;
-            do {
-                const double gain = graph.weight[node * n + j] - graph.weight[node * n + graph.pointer[node]];
-                if (gain > in) {
-                    in = gain;
-                    graph.source[top * n + j] = source_of(graph, node, j);
-                    graph.target[top * n + j] = target_of(graph, node, j);
-                }
-                if (graph.weight[j * n + node] > out) {
-                    out = graph.weight[j * n + node];
-                    graph.source[j * n + top] = source_of(graph, j, node);
-                    graph.target[j * n + top] = target_of(graph, j, node);
-                }
-                node = graph.pointer[node];
-            } while (node != member);
-        }
-        graph.weight[top * n + j] = in;
-        graph.weight[j * n + top] = out;
+        graph.edge[node] = best.edge;
+        graph.target[node] = best.target;
     }
     __syncwarp();
 }
 
-// Write the parent of each node i, or the root, to edge_source[i]. All edges must have been added.
-__device__ __forceinline__ void maximum_arborescence(const Graph& graph) {
-    const int d = graph.d, lane = lane_number();
-    for (int i = lane; i < graph.nodes; i += WARP) {
-        graph.state[i] = i == d ? 2 : 0;  // 0 unvisited, 1 on the path, 2 connected to the root, 3 contracted
-        graph.around[i] = -1;
+// Replace the cycle through `member` by the node `top`.
+template <class Index> __device__ __forceinline__ void contract(const Graph<Index>& graph, int member, int top) {
+    const int feature = graph.target[member];
+    int node = member, position = 0;
+    do {
+        const int source = above(graph, node), own = graph.target[node];
+        const double chosen = graph.weight[graph.edge[node]];
+        __syncwarp();  // all lanes have read the weight
+        int i = own;
+        do {
+            const int last = first_of(graph, i + 1);
+            for (int e = first_of(graph, i) + lane_number(); e < last; e += WARP) graph.weight[e] -= chosen;
+            i = graph.next[i];
+        } while (i != own);
+        __syncwarp();  // all lanes have passed through the ring
+        if (lane_number() == 0) {
+            graph.around[node] = top;
+            graph.state[node] = position;
+            if (node != member) {  // join the rings
+                const int after = graph.next[own];
+                graph.next[own] = graph.next[feature];
+                graph.next[feature] = after;
+            }
+        }
+        position++;
+        node = source;
+    } while (node != member);
+    if (lane_number() == 0) {
+        graph.around[top] = -1;
+        graph.state[top] = 0;
+        int i = feature;
+        do {
+            graph.outer[i] = top;
+            i = graph.next[i];
+        } while (i != feature);
     }
     __syncwarp();
-    int size = d + 1;
-    for (int start = 0; start < d; start++) {
-        int node = outermost(graph, start);
+    choose_edge(graph, top, feature);
+}
+
+// Write the edges of the heaviest tree to graph.edge. The edges of all features must have been chosen.
+template <class Index> __device__ __forceinline__ void maximum_arborescence(const Graph<Index>& graph) {
+    int size = graph.d + 1;
+    for (int start = 0; start < graph.d; start++) {
+        int node = graph.outer[start];
         while (graph.state[node] != 2) {
-            const int best = best_source(graph, node, size);
-            const int seen = graph.state[best];
+            // After contractions, other sources of equally heavy edges may have lower numbers.
+            if (node < graph.d && above(graph, node) > graph.d) choose_edge(graph, node, node);
+            const int source = above(graph, node), seen = graph.state[source];
             __syncwarp();  // all lanes have read the state
-            if (lane == 0) {
-                graph.state[node] = 1;
-                graph.pointer[node] = best;
-                graph.edge_source[node] = source_of(graph, node, best);
-                graph.edge_target[node] = target_of(graph, node, best);
+            if (lane_number() == 0) graph.state[node] = 1;
+            if (seen == 1) {
+                contract(graph, source, size);
+                node = size++;
+            } else if (seen == 0) {
+                node = source;
+            } else {  // the whole path is connected to the root now
+                node = graph.outer[start];
+                if (lane_number() == 0)
+                    for (int end = node; graph.state[end] == 1; end = above(graph, end)) graph.state[end] = 2;
             }
             __syncwarp();
-            if (seen == 0) {
-                node = best;
-            } else if (seen == 1) {
-                contract(graph, best, size);
-                node = size++;
-            } else {
-                node = outermost(graph, start);
-                __syncwarp();
-                if (lane == 0)
-                    for (int end = node; graph.state[end] == 1; end = graph.pointer[end]) graph.state[end] = 2;
-                __syncwarp();
-            }
         }
-        __syncwarp();
     }
-    if (lane == 0)
-        for (int top = size - 1; top > d; top--) {  // break each cycle at the node that its chosen edge enters
-            int member = graph.edge_target[top];
-            while (graph.around[member] != top) member = graph.around[member];
-            graph.edge_source[member] = graph.edge_source[top];
-            graph.edge_target[member] = graph.edge_target[top];
+    if (lane_number() == 0)
+        for (int top = size - 1; top > graph.d; top--) {  // break each cycle at the node that its chosen edge enters
+            const int member = member_of(graph, graph.target[top], top);
+            graph.edge[member] = graph.edge[top];
+            graph.target[member] = graph.target[top];
         }
     __syncwarp();
 }
