@@ -1,16 +1,16 @@
 """Populations of gradient TANs on an NVIDIA device: bytes that a step must move, and microseconds that it takes.
 
-    python -m benchmarks.gpu floor --bandwidth 4300             # no device needed: bytes, and time at so many GB/s
+    python -m benchmarks.gpu floor --bandwidth 4300             # no device needed: bytes, and times at a bandwidth
     python -m benchmarks.gpu resources                          # no device needed, but nvcc: registers and floors
-    python -m benchmarks.gpu measure                            # kernels and steps, compared with it
-    python -m benchmarks.gpu population --device cuda           # goes on where it was stopped; also --device cpu
+    python -m benchmarks.gpu measure                            # times of kernels and steps, and floors
+    python -m benchmarks.gpu population --device cuda           # continues a stopped run; also --device cpu
     python -m benchmarks.gpu report                             # times and errors of both devices
-    python -m benchmarks.gpu pack                               # what population appended, to be committed
-    python -m benchmarks.gpu column                             # what 15,000 trainings on usps would take
-    python -m benchmarks.gpu --all --quick --output look.txt    # all that needs a device, in tiny sizes
+    python -m benchmarks.gpu pack                               # compress the results for a commit
+    python -m benchmarks.gpu column                             # estimated time of 15,000 trainings on usps
+    python -m benchmarks.gpu --all --quick --output look.txt    # all commands of a device, in tiny sizes
     compute-sanitizer --tool memcheck python -m benchmarks.gpu --all --quick    # or racecheck, or initcheck
 
-measure.py describes the counted bytes and measured times, population.py the trainings.
+measure.py describes the counted bytes and measured times. population.py describes the trainings.
 """
 
 import contextlib

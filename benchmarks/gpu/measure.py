@@ -50,17 +50,13 @@ ALLOWED = {"losses": 1e-5, "tables": 1e-4, "logits": 1e-4}
 
 
 class Touched(NamedTuple):
-    """The cells and tables that a step of a run touches, on average.
+    """Mean numbers of cells and tables that a step of a run reads or writes."""
 
-    Cells of the drawn tables, those of them that the batch picks, cells of other tables within reach, their share of
-    all that are not drawn, and tables within reach.
-    """
-
-    drawn: float
-    picked: float
-    hopeful: float
-    share: float
-    n_choices: float
+    drawn: float  # cells of the drawn tables
+    picked: float  # cells of the drawn tables in the rows of the batch's samples
+    hopeful: float  # cells of other tables within reach of the softmax
+    share: float  # hopeful, as a fraction of the cells that are not drawn
+    n_choices: float  # tables within reach of the softmax
 
 
 def touched(state, temperature, batch_size, rng, n_draws=50):
@@ -193,7 +189,7 @@ def check(label, data, sets, size):
     if not all(differences[name] <= allowed for name, allowed in ALLOWED.items()):  # nan is not, either
         raise SystemExit(f"{label}: the device is wrong. It differs from the CPU in {text}.")
     if any(a.tobytes() != b.tobytes() for a, b in zip(found, again, strict=True)):
-        raise SystemExit(f"{label}: the device is wrong. Epochs that are repeated are not the same to the last bit.")
+        raise SystemExit(f"{label}: the device is wrong. Repeated epochs are not the same to the last bit.")
     print(f"{label}: differs from the CPU in {text}; repeated epochs are the same to the last bit", flush=True)
 
 
@@ -267,7 +263,7 @@ def timed_steps(name, n_runs, arguments, stream):
     calls = recorded(partial(again, population))
     n_steps = data.n_samples // size
     names = [call.args[1] for call in calls]
-    of_step = {}  # of the first block; the step that a launch is of is its first argument but the workers'
+    of_step = {}  # launches of the first block by step, their first argument after the number of workers
     for call in calls[names.index("draw_structures") : names.index("next_block")]:
         of_step.setdefault(int(call.args[3]), []).append(call)
     last = min(LEAD, len(of_step) - 1)
@@ -278,7 +274,7 @@ def timed_steps(name, n_runs, arguments, stream):
     for when, first, end in (("beginning", 1, 2), ("end", 2, settings.n_epochs)):
         for number in range(first, end - 1):
             epoch(number)
-        epoch(end - 1, 0.0)  # its steps are repeated now, and should go on drawing as they do
+        epoch(end - 1, 0.0)  # its steps are repeated below, and the rate 0 keeps the distribution of the draws
         moved = n_runs * np.array(step_bytes(touched(state, temperatures[end - 1], size, rngs[0]), data, size))
         with stream:
             times = elapsed(stream, partial(lead.launch, stream), of_step[last], arguments.repeats)
@@ -298,7 +294,7 @@ def measure(arguments):
         bandwidth = copy_bandwidth(stream, arguments.mebibytes, arguments.repeats)
         nothing = elapsed(stream, lambda: None, [lambda: None], arguments.repeats)[0]
     print(f"copies between {N_BUFFERS} arrays of {arguments.mebibytes} MiB: {bandwidth:,.0f} GB/s read and written")
-    print(f"two events with nothing between them, which is in every kernel's time: {nothing:.1f} us")
+    print(f"time between two events without a kernel, which each kernel's time includes: {nothing:.1f} us")
     for name in arguments.sets:
         check(*problem(name, arguments))
     rows = []

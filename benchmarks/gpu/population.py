@@ -1,7 +1,7 @@
 """Whole trainings on an NVIDIA device and on the CPU.
 
 The trainings of a data set differ in seed, loss, rate and candidates, which are drawn by number with the paper's
-protocol (settings "published" in paper/differentiable_tan/cells.py). Both devices train the same.
+protocol (settings "published" in paper/differentiable_tan/cells.py). They are the same on both devices.
 """
 
 import contextlib
@@ -71,8 +71,8 @@ def trained(problem, runs, device, n_jobs):
     before = time.perf_counter()
     with contextlib.closing(run_population(estimator, problem.folds, runs, n_jobs=n_jobs)) as results:
         for result in results:
-            if result.failure.split(":")[0].endswith("Error"):  # of the machine, such as full memory
-                raise SystemExit(f"{result.failure}; the same command goes on")
+            if result.failure.split(":")[0].endswith("Error"):  # an error of the machine, such as full memory
+                raise SystemExit(f"{result.failure}. Run the same command again to continue.")
             now = time.perf_counter()
             yield result, now - before
             before = now
@@ -93,7 +93,7 @@ def population(arguments):
             line = {
                 **place,
                 "seed": seeds[result.setting],
-                "error": 1.0 if result.failure else round(1 - result.score, 8),  # what diverges gets nothing right
+                "error": 1.0 if result.failure else round(1 - result.score, 8),  # 1 if diverged
                 "wall": round(seconds, 3),
                 "failure": result.failure,
                 "machine": machine,
@@ -148,8 +148,8 @@ def compared(cpu, cuda):
         verdict = "no difference is seen" if p >= 0.05 else "the distributions DIFFER"
         yield f"errors of {len(seeds)} seeds, Kolmogorov-Smirnov p = {p:.3f}: {verdict}"
         yield (
-            f"errors on cuda less those on cpu, seed by seed: {differences.mean():+.3f} +- {deviation:.3f} points, at "
-            f"most {np.abs(differences).max():.2f}; {np.count_nonzero(differences == 0)} are equal"
+            f"errors on cuda minus errors on cpu, seed by seed: {differences.mean():+.3f} +- {deviation:.3f} points, "
+            f"at most {np.abs(differences).max():.2f}; {np.count_nonzero(differences == 0)} are equal"
         )
 
 

@@ -7,8 +7,8 @@ nominal bandwidth of an H100. Nothing runs on a device here.
 Bytes of a step of R runs, in addition to those of measure.py: draw_structures reads and writes the logits and both of
 their Adam moments (48 bytes per CPT), the noise, the perturbed logits and the gradients of choices of this step and of
 the last one (36 bytes), and the deferred updates (16 bytes). gather_batches reads and writes the codes of the batch,
-and draw_uniform writes a number per CPT. draw_trees reads the perturbed logits and the parents of all CPTs, which then
-are in shared memory, and the limits of each feature's CPTs, and writes the selected CPTs.
+and draw_uniform writes a number per CPT. draw_trees reads the perturbed logits and the parents of all CPTs, and the
+first CPT of each feature. It writes the selected CPTs.
 """
 
 import os

@@ -35,8 +35,8 @@ __device__ __forceinline__ void add_rows(
     }
 }
 
-// Real weights are added in the order of the rows, as on the CPU: each cell has one thread of one warp. A warp visits
-// only the rows of its own cells, in order, so a row costs one warp some instructions instead of all warps.
+// Add real weights in the order of the rows, as on the CPU: one thread of one warp adds all weights of a cell. A warp
+// visits only the rows of its own cells, so that seven of eight warps spend no instructions on a row.
 template <class T>
 __device__ __forceinline__ void add_ordered(T* __restrict__ table, const long long* cells, const T* weights) {
     // Neighboring cells belong to different warps: the classes of a frequent value are neighbors.
@@ -51,7 +51,7 @@ __device__ __forceinline__ void add_ordered(T* __restrict__ table, const long lo
     }
 }
 
-// Tables that shared memory holds are added there, from their present values on.
+// Copy tables that fit into shared memory there, add all weights, and copy the tables back.
 template <class T, class Cell>
 __device__ __forceinline__ void add_rows(
     T* __restrict__ table, long long n_cells, const T* __restrict__ weight, long long first, long long last,

@@ -3,8 +3,8 @@
 // The equations are those of kernels/losses.py. N_CLASSES is known at compile time, so a lane's classes are in
 // registers. Registers beyond the last class are never used. More than four classes per lane are in local memory, and
 // their loops are not unrolled. With 128 classes, score_batches needs 40 registers in float32 and 66 in float64. With
-// unrolled loops, it would need 56 and 92 registers for 256 classes, and 149 in float32 for 1,000 classes, so that fewer
-// warps would share a multiprocessor.
+// unrolled loops, it would need 56 and 92 registers for 256 classes, and 149 in float32 for 1,000 classes, so that
+// fewer warps would share a multiprocessor.
 
 #define PER_LANE ((N_CLASSES + WARP - 1) / WARP)
 constexpr int UNROLLED = PER_LANE <= 4 ? PER_LANE : 1;

@@ -20,8 +20,8 @@
 // neighboring groups at neighboring addresses.
 #define CHUNK (4 * PACK_GROUPS)
 #define SAMPLE_WARPS (SAMPLE_TEAM / WARP)
-// Gradients of drawn CPTs of up to so many numbers are added in shared memory, the others in d_tables. 20 kB per block
-// hold letter's longest CPT, and leave the first-level cache what it needs.
+// Size of the longest CPT whose gradient is added in shared memory instead of d_tables. 20 kB per block hold letter's
+// longest CPT, and leave enough memory for the first-level cache.
 #define SHARED_CELLS (20480 / (int)sizeof(REAL) / TEAMS)
 // Blocks that share a multiprocessor: more registers for float64.
 #define BLOCKS_AT_ONCE (16 / (int)sizeof(REAL))
@@ -228,8 +228,8 @@ extern "C" __global__ void draw_uniform(long long n, Problem problem, Steps step
     uniform_at(problem, steps, s)[t] = uniform_of(steps.streams + 6 * run, position);
 }
 
-// List the CPTs of a feature that the third launch processes, the drawn one and those within reach of the softmax, and
-// defer the updates of all others. One warp.
+// List the CPTs of a feature that the third launch processes: the drawn CPT, and CPTs within reach of the softmax.
+// Defer the updates of all others. One warp.
 __device__ __forceinline__ void list_tables(
     const Problem& problem, const Parameters& parameters, const Steps& steps, const Scratch& scratch, int run, int f,
     int drawn, int s) {
@@ -282,7 +282,7 @@ __device__ __forceinline__ int draw_table(
     int s) {
     const int first = problem.group[f], last = problem.group[f + 1], own = first + lane_number();
     const float* uniform = uniform_at(problem, steps, s);
-    // Loaded before the previous step is finished, which takes as long as the memory.
+    // The previous step is finished while this number is loaded.
     const float own_noise = own < last ? gumbel_of(uniform[own]) : 0;
     if (s > 0) step_logits(problem, parameters, steps, scratch, run, first, last, s - 1);
     const double total = log_total(parameters.phi, first, last);  // each lane reads only what it has written

@@ -1,9 +1,8 @@
 """CUDA version of ``train.py``: whole epochs of gradient TAN for several runs, without communication with the host.
 
 Runs share the rows and differ in candidates, losses, rates and noise. Their arrays are concatenated, so that three
-launches per step serve all runs (five if whole trees are drawn) (``train.cu``). Trained parameters are in
-:class:`~tanlearn.kernels.train.Parameters`, as on the CPU; problem, steps and scratch are records of this module, for
-several runs.
+launches per step serve all runs, or five if whole trees are drawn (``train.cu``). Trained parameters are in
+:class:`~tanlearn.kernels.train.Parameters`, as on the CPU. The other records of several runs are in this module.
 """
 # Shapes: R runs, d features, F = R d features of all runs, T CPTs (candidate families) of all runs, M parameters of all
 # runs, S steps of an epoch, B samples of a batch, C classes, n samples, N = 2 d + 1 nodes of a graph. "real" is the
@@ -20,7 +19,7 @@ from tanlearn.kernels.train import Parameters
 
 _FILES = ("noise", "losses", "trees", "teams", "sweep", "train", "train_tables")
 #: The most steps of a block. The launches of a block are captured once as a graph, whose size then does not grow with
-#: the rows; the launch of a graph takes as long as few of its steps.
+#: the rows. Launching a graph takes as long as a few of its steps.
 STEPS_PER_BLOCK = 64
 #: A block instead of a warp processes a sample from this number of features, up to this number of classes, whose
 #: scores it can hold, and up to this number of samples of all runs in a step. On usps (256 features, batches of 100), a

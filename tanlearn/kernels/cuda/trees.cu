@@ -85,8 +85,8 @@ __device__ __forceinline__ double size_penalty_gradient_of(
 //
 // kernels/trees.py stores a matrix of weights between all nodes. Here, only the candidates have weights, so that shared
 // memory can hold them. A contracted node is a ring of features, and its edges are the edges into these features. When
-// a node is contracted, the weight of its chosen edge is subtracted from the weights of all edges into it. Lanes process
-// the edges of a feature in parallel. The first lane updates the nodes.
+// a node is contracted, the weight of its chosen edge is subtracted from the weights of all edges into it. Lanes
+// process the edges of a feature in parallel. The first lane updates the nodes.
 
 template <class Index> struct Graph {
     int d;  // features 0 to d - 1, root d, and the contracted nodes from d + 1 on in the order of their creation
