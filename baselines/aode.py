@@ -28,7 +28,7 @@ from tanlearn.encoding.table_encoder import TableEncoder
 from tanlearn.estimators.classifier import Classifier
 from tanlearn.estimators.counting_classifier import CountingClassifier
 from tanlearn.kernels._backends import Backend, backend_of
-from tanlearn.kernels._cuda import check_device
+from tanlearn.kernels._cuda import check_device, on_device
 from tanlearn.kernels._lanes import LANES, padded
 from tanlearn.kernels.mathematics import exp_all, log_all
 from tanlearn.models.model import Model
@@ -147,6 +147,12 @@ class OneDependenceEnsemble(Model):
         check_device(device)
         scores = np.empty((codes.shape[1], self.n_classes))
         start = np.append(0, np.cumsum(self.n_states))
+        with on_device(device):
+            self._score_all(codes, start, scores, n_jobs, device)
+        return scores
+
+    def _score_all(self, codes: Codes, start: IntArray, scores: FloatArray, n_jobs: int | None, device: str) -> None:
+        """Write the log joint of all rows on the current device."""
         backend = backend_of(device)
         arrays = backend.put(start, self.is_parent.view(np.uint8), self.log_parent, self.log_child)
 
@@ -160,7 +166,6 @@ class OneDependenceEnsemble(Model):
         else:  # 8 bytes for the parent and 8 for the child offset of each feature, besides its code
             for rows in device_blocks(len(scores), len(codes) * (16 + codes.itemsize) + 24 * self.n_classes):
                 score(rows.start, rows.stop)
-        return scores
 
 
 class AODEClassifier(CountingClassifier):
@@ -189,7 +194,7 @@ class AODEClassifier(CountingClassifier):
         rows.
     encoder : TableEncoder, optional
         Encoder of raw columns. The default is ``TableEncoder()``.
-    device : {"cpu", "cuda"}, default="cpu"
+    device : {"cpu", "cuda", "cuda:0", "cuda:1", ...}, default="cpu"
         Device for counting and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or ``tanlearn[cuda13]``.
         There is no fallback to the CPU. Encoding and smoothing always run on the CPU.
     n_jobs : int, optional

@@ -19,6 +19,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import DAMAGE, check_array, fields, read_arrays, read_format
 from tanlearn.kernels import bits as bit_kernels
 from tanlearn.kernels._backends import backend_of
+from tanlearn.kernels._cuda import on_device
 from tanlearn.structures.table_layout import TableLayout
 
 __all__ = ["PairCounts"]
@@ -377,7 +378,12 @@ class PairCounts(Counts):
             )
 
     def _count_pairs(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
-        """Add the pair counts of a batch, by words of 64 samples if both features have few values."""
+        """Add the pair counts of a batch on its device, by words of 64 samples if both features have few values."""
+        with on_device(data.device):
+            self._count_pairs_here(data, weights, n_jobs)
+
+    def _count_pairs_here(self, data: EncodedData, weights: AnyArray, n_jobs: int | None) -> None:
+        """Add the pair counts of a batch on the current device."""
         on_cpu, missing = data.device == "cpu", missing_code(data.codes.dtype)
         is_packed = are_packed(data)
         backend = backend_of(data.device)

@@ -70,7 +70,7 @@ class Information:
         CPU, if the counts were more than 2^24, pairs with a feature for which ``values**2 * n_classes`` exceeds eight
         times the number of rows are counted sparsely. The result does not depend on ``n_jobs``.
         """
-        if data.device == "cuda":
+        if data.device != "cpu":
             return cls.of_counts(PairCounts.of_features(data).update(data, n_jobs=n_jobs), n_jobs=n_jobs)
         n_pairs = (int(data.n_states.sum()) ** 2 - int((data.n_states**2).sum())) // 2 * data.n_classes
         is_wide = data.n_states**2 * data.n_classes > _CELLS_A_ROW * data.n_samples

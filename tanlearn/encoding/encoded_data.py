@@ -13,7 +13,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, codes_dtype, missing_code
 from tanlearn.encoding.cut_points import OtherFeatures
 from tanlearn.encoding.raw_numbers import RawNumbers, joined_numbers
-from tanlearn.kernels._cuda import DEVICES
+from tanlearn.kernels._cuda import check_device_name
 from tanlearn.sources.validation import read_weights
 
 __all__ = ["EncodedData", "joined", "name_order", "recoded"]
@@ -43,8 +43,8 @@ class EncodedData:
         Name of every feature in messages, such as ``"X column 'age'"``. The default is the feature index.
     row_numbers : ndarray of shape (n_samples,), optional
         Number of every row in the user's data, for messages.
-    device : {"cpu", "cuda"}, default="cpu"
-        Device for learners that support both.
+    device : {"cpu", "cuda", "cuda:0", "cuda:1", ...}, default="cpu"
+        Device for learners that support it. "cuda" is the first GPU, or the current device of CuPy.
     is_ordered : ndarray of shape (n_features,), bool, optional
         Mask of the features whose codes are ordered: intervals, integers and ordered categories. ``None`` means that no
         feature is known to be ordered. Only a few learners use this mask.
@@ -64,7 +64,7 @@ class EncodedData:
     Raises
     ------
     ValueError
-        If ``device`` is not "cpu" or "cuda".
+        If ``device`` is not "cpu", "cuda" or "cuda:" and a number.
 
     Examples
     --------
@@ -89,8 +89,7 @@ class EncodedData:
     has_missing_category: AnyArray | None = None
 
     def __post_init__(self) -> None:
-        if self.device not in DEVICES:
-            raise ValueError(f"device must be 'cpu' or 'cuda', got {self.device!r}. Pass one of them.")
+        check_device_name(self.device)
 
     @classmethod
     def from_codes(

@@ -35,7 +35,7 @@ from tanlearn.estimators.impossible_rows import replace_impossible
 from tanlearn.estimators.learning_record import learning_errors as errors_along_learning
 from tanlearn.estimators.learning_record import learning_history as stages_of_learning
 from tanlearn.files.archive import ExplainedError
-from tanlearn.kernels._cuda import DEVICES, check_device
+from tanlearn.kernels._cuda import check_device
 from tanlearn.models.calibration import Calibration
 from tanlearn.models.log_joint import log_evidence
 from tanlearn.models.model import Model
@@ -69,7 +69,7 @@ class Classifier(ClassifierMixin, BaseEstimator):
         "class_weight": [None, StrOptions({"balanced"}), dict],
         "class_prior": [None, "array-like"],
         "encoder": [None, TableEncoder],
-        "device": [StrOptions(set(DEVICES))],
+        "device": [str],
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
     }

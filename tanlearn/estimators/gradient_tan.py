@@ -120,10 +120,11 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         rows.
     encoder : TableEncoder, optional
         Encoder of raw columns. The default is ``TableEncoder()``.
-    device : {"cpu", "cuda"}, default="cpu"
+    device : {"cpu", "cuda", "cuda:0", "cuda:1", ...}, default="cpu"
         Device for counting, training and prediction. "cuda" needs an NVIDIA GPU and ``tanlearn[cuda12]`` or
-        ``tanlearn[cuda13]``. An operation that does not support CUDA raises an error. There is no fallback to the CPU.
-        Encoding, sampling, completion and explanations always run on the CPU.
+        ``tanlearn[cuda13]``. It is the first GPU, or the current device of CuPy. "cuda:1" is the second GPU. An
+        operation that does not support CUDA raises an error. There is no fallback to the CPU. Encoding, sampling,
+        completion and explanations always run on the CPU.
     n_jobs : int, optional
         Number of threads for encoding, prediction and cross-validation, and for training steps that read at least
         100,000 CPT rows (candidate CPTs times batch size, as for images), as in joblib. Results do not depend on it.

@@ -40,5 +40,5 @@ CUDA = Backend(
 
 
 def backend_of(device: str) -> Backend:
-    """Return the backend of ``device``, "cpu" or "cuda"."""
-    return CUDA if device == "cuda" else CPU
+    """Return the backend of a device. Call that of "cuda:1" in the context ``on_device``, which selects the device."""
+    return CPU if device == "cpu" else CUDA

@@ -7,10 +7,11 @@ this module and ``kernels/cuda`` can be imported, and their signatures compared,
 from __future__ import annotations
 
 import functools
+import re
 import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,15 @@ import numpy as np
 
 __all__ = [
     "BLOCK",
-    "DEVICES",
     "WARP",
     "check_device",
+    "check_device_name",
     "cupy",
+    "device_kind",
     "is_out_of_memory",
     "launch",
+    "on_device",
+    "on_own_device",
     "program_text",
     "row_packing",
     "struct",
@@ -32,7 +36,7 @@ __all__ = [
     "without_frames",
 ]
 
-DEVICES = ("cpu", "cuda")
+_DEVICE = re.compile(r"cpu|cuda(:(0|[1-9][0-9]{0,3}))?")
 #: Threads per block and per warp.
 BLOCK, WARP = 256, 32
 _FOLDER = Path(__file__).parent / "cuda"
@@ -56,23 +60,73 @@ _C_TYPES = {
 }
 
 
+def check_device_name(device: Any) -> None:
+    """Raise ValueError unless a device is "cpu", "cuda", or "cuda:" and the number of a device."""
+    if not isinstance(device, str) or _DEVICE.fullmatch(device) is None:
+        raise ValueError(
+            f"device must be 'cpu', 'cuda', or 'cuda:' and the number of a device, such as 'cuda:1', got {device!r}. "
+            f"Pass one of them."
+        )
+
+
+def device_kind(device: str) -> str:
+    """Return "cpu" or "cuda", without the number of the device."""
+    return device.partition(":")[0]
+
+
+def _device_number(device: str) -> int | None:
+    """Return the number of a device, or None if its name has no number."""
+    number = device.partition(":")[2]
+    return int(number) if number else None
+
+
 def check_device(device: Any) -> None:
     """Raise an error if a device is unknown or unavailable; there is no fallback to another device.
 
-    Raises ValueError unless it is "cpu" or "cuda", ImportError if CuPy is not installed, and RuntimeError if CuPy finds
-    no device.
+    Raises ValueError for an invalid name, ImportError if CuPy is not installed, and RuntimeError if CuPy does not find
+    the device.
     """
-    if device not in DEVICES:
-        raise ValueError(f"device must be 'cpu' or 'cuda', got {device!r}.")
-    if device == "cuda":
-        try:
-            n_devices = cupy().cuda.runtime.getDeviceCount()
-        except Exception as error:  # CuPy raises its own exception classes for driver errors
-            if isinstance(error, ImportError):
-                raise
-            raise RuntimeError(f"device='cuda' finds no NVIDIA device ({error}). Use device='cpu'.") from error
-        if n_devices == 0:
-            raise RuntimeError("device='cuda' finds no NVIDIA device. Use device='cpu'.")
+    check_device_name(device)
+    if device == "cpu":
+        return
+    try:
+        n_devices = cupy().cuda.runtime.getDeviceCount()
+    except Exception as error:  # CuPy raises its own exception classes for driver errors
+        if isinstance(error, ImportError):
+            raise
+        raise RuntimeError(f"device={device!r} finds no NVIDIA device ({error}). Use device='cpu'.") from error
+    if n_devices == 0:
+        raise RuntimeError(f"device={device!r} finds no NVIDIA device. Use device='cpu'.")
+    number = _device_number(device)
+    if number is not None and number >= n_devices:
+        raise RuntimeError(
+            f"device={device!r} does not exist. CuPy finds {n_devices} NVIDIA device(s), numbered from 0. Use a number "
+            f"below {n_devices}, or device='cuda' for the current device."
+        )
+
+
+def on_device(device: str) -> AbstractContextManager[Any]:
+    """Return a context in which arrays, streams and kernels of this thread use a device.
+
+    "cuda" is CuPy's current device, which is the first one by default. The context of "cpu" and "cuda" does nothing.
+    """
+    number = _device_number(device)
+    if number is None:
+        return nullcontext()
+    check_device(device)
+    context: AbstractContextManager[Any] = cupy().cuda.Device(number)
+    return context
+
+
+def on_own_device(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a method to run in the context of the attribute ``device``."""
+
+    @functools.wraps(method)
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        with on_device(self.device):
+            return method(self, *arguments, **options)
+
+    return call
 
 
 def cupy() -> Any:
@@ -115,7 +169,7 @@ def row_packing(n_classes: int, real: Any) -> tuple[int, int]:
 
 
 def to_device(*arrays: Any) -> list[Any]:
-    """Return C-contiguous copies of host arrays on the CUDA device; raises the errors of :func:`check_device`."""
+    """Return C-contiguous copies of host arrays on the current device; raises the errors of :func:`check_device`."""
     check_device("cuda")
     return [cupy().asarray(np.ascontiguousarray(array)) for array in arrays]
 
@@ -145,11 +199,11 @@ def program_text(*files: str) -> str:
 
 
 @functools.cache
-def _kernel(array_module: Any, files: tuple[str, ...], name: str, macros: tuple[str, ...]) -> Any:
-    """Return a compiled kernel; CuPy caches the machine code on disk."""
+def _kernel(array_module: Any, number: int, files: tuple[str, ...], name: str, macros: tuple[str, ...]) -> Any:
+    """Return a compiled kernel of device ``number``; CuPy caches the machine code on disk."""
     try:
         with _compilation_note():
-            return _program(array_module, files, macros).get_function(name)
+            return _program(array_module, number, files, macros).get_function(name)
     except RuntimeError as error:
         if is_out_of_memory(error):
             raise
@@ -180,8 +234,8 @@ def _write_note() -> None:
 
 
 @functools.cache
-def _program(array_module: Any, files: tuple[str, ...], macros: tuple[str, ...]) -> Any:
-    """Return a CuPy module, which is compiled when its first kernel is requested."""
+def _program(array_module: Any, number: int, files: tuple[str, ...], macros: tuple[str, ...]) -> Any:
+    """Return a CuPy module for device ``number``, which is compiled when its first kernel is requested."""
     return array_module.RawModule(code=program_text(*files), options=(*_OPTIONS, *macros))
 
 
@@ -196,6 +250,7 @@ def launch(
     """
     if n_workers == 0:
         return
-    kernel = _kernel(cupy(), files, name, macros)
+    module = cupy()
+    kernel = _kernel(module, module.cuda.runtime.getDevice(), files, name, macros)
     values = [np.int64(value) if isinstance(value, int) else value for value in (n_workers, *arguments)]
     kernel((-(-n_workers * width // BLOCK),), (BLOCK,), tuple(values))

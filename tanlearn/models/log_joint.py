@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tanlearn._typing import Codes, FloatArray, IntArray, missing_code
-from tanlearn.kernels._cuda import check_device, to_device
+from tanlearn.kernels._cuda import check_device, on_device, to_device
 from tanlearn.kernels.cuda import cuda_kernels
 from tanlearn.models.tables import Tables
 from tanlearn.models.upward_pass import score_in_blocks, score_on_device
@@ -36,6 +36,14 @@ def log_joint(
     Shapes: codes: (n_features, n_samples); result: (n_samples, n_classes).
     """
     check_device(device)
+    with on_device(device):
+        return _log_joint(tables, structure, codes, is_exact, n_jobs, device)
+
+
+def _log_joint(
+    tables: Tables, structure: Structure, codes: Codes, is_exact: bool, n_jobs: int | None, device: str
+) -> FloatArray:
+    """Compute the log joint on the current device."""
     missing = missing_code(codes.dtype)
     incomplete = codes.max(axis=0, initial=0) == missing  # the missing code is the largest
     if not incomplete.any():

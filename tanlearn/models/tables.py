@@ -202,7 +202,7 @@ class Tables:
             Whether rows over the limit of operations raise an error; otherwise they are approximated, with a warning.
         n_jobs : int, optional
             Number of threads, as in joblib. Results do not depend on ``n_jobs``.
-        device : {"cpu", "cuda"}, default="cpu"
+        device : {"cpu", "cuda", "cuda:0", "cuda:1", ...}, default="cpu"
             Device of the computation.
 
         Returns
@@ -313,7 +313,7 @@ class Tables:
 
         Parameters
         ----------
-        device : {"cpu", "cuda"}
+        device : {"cpu", "cuda", "cuda:0", "cuda:1", ...}
             Device of the computation.
 
         Raises

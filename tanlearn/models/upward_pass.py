@@ -17,7 +17,7 @@ import numpy as np
 from tanlearn._threads import in_blocks
 from tanlearn._typing import AnyArray, Codes, FloatArray, missing_code
 from tanlearn.kernels import upward as kernels
-from tanlearn.kernels._cuda import cupy, to_device
+from tanlearn.kernels._cuda import cupy, on_device, to_device
 from tanlearn.kernels.cuda import cuda_kernels
 from tanlearn.kernels.mathematics import exp_all, log
 from tanlearn.structures.structures import Structure
@@ -55,7 +55,8 @@ def log_joint_in_trees(
             lambda first, last: prepared.score(codes[:, first:last], scores[first:last]), len(scores), n_jobs
         )
     else:
-        prepared.score_on_device(codes, scores)
+        with on_device(device):
+            prepared.score_on_device(codes, scores)
     return scores
 
 
@@ -101,7 +102,7 @@ class UpwardPass:
         kernels.log_joint_upward(block, *self._arrays, *rules, count, belief, message, product, scores)
 
     def score_on_device(self, codes: Codes, scores: FloatArray) -> None:
-        """Write the log joint of rows, on a CUDA device.
+        """Write the log joint of rows, on the current CUDA device.
 
         Shapes: codes: (n_features, n_rows); scores: (n_rows, n_classes).
         """

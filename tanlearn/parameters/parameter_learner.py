@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tanlearn.encoding.encoded_data import EncodedData
+from tanlearn.kernels._cuda import device_kind
 from tanlearn.models.tables import Tables
 from tanlearn.structures.structures import Structure
 
@@ -70,10 +71,11 @@ def counts_classes(learner: Any) -> bool:
 def check_learner_device(learner: Any, device: str) -> None:
     """Raise ValueError if a structure or parameter learner has no kernels for a device.
 
-    The attribute ``devices`` of a learner lists the supported devices. Without it, the learner supports only the CPU.
+    The attribute ``devices`` of a learner lists the supported devices, without their numbers. Without it, the learner
+    supports only the CPU.
     """
     devices = getattr(learner, "devices", ("cpu",))
-    if device not in devices:
+    if device_kind(device) not in devices:
         raise ValueError(
             f"{learner!r} supports only device={' or '.join(map(repr, devices))}, got device={device!r}. Use "
             f"device={devices[0]!r}, or learners that have kernels for {device!r}, such as ChowLiu() for structures, "

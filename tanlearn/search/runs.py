@@ -21,7 +21,7 @@ from tanlearn._tasks import are_at_home, as_completed
 from tanlearn._typing import AnyArray, Codes
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.estimators.classifier import Classifier
-from tanlearn.kernels._cuda import check_device, cupy
+from tanlearn.kernels._cuda import check_device, cupy, on_device
 from tanlearn.models.log_joint import log_joint
 from tanlearn.training.cuda_training import train_together
 from tanlearn.training.training import Training
@@ -79,7 +79,7 @@ def run_population(
 
     ``n_jobs`` is the number of threads, or of workers of the backend set by :func:`joblib.parallel_config`. Each split
     is sent to a worker only once. Only the order of the results depends on ``n_jobs``. If the estimator's ``device`` is
-    "cuda", as many trainings of gradient TANs run together on the device as fit into its memory. The results of such a
+    a GPU, as many trainings of gradient TANs run together on the device as fit into its memory. The results of such a
     group arrive together, so ``progress`` is called with messages before that.
 
     If the generator is closed, trainings in threads or on loky's workers stop. Trainings that are running on a cluster
@@ -88,7 +88,7 @@ def run_population(
     """
     device = getattr(estimator, "device", "cpu")
     check_device(device)
-    if device == "cuda":
+    if device != "cpu":
         yield from _run_on_cuda(estimator, parts, runs, progress)
         return
     stop = threading.Event()
@@ -130,14 +130,15 @@ def _run_some(
 ) -> Generator[RunResult]:
     """Take runs off the queue, train and score them together, and free their memory at the end."""
     started = time.perf_counter()
-    free_bytes = _free_bytes() * MEMORY_SHARE
+    free_bytes = _free_bytes(estimator.device) * MEMORY_SHARE
     begun: list[tuple[Run, Any, list[Training]]] = []
     shared: set[tuple[Any, ...]] = set()  # rows and batch sizes whose memory has been counted
     while waiting and len(begun) < MOST_TOGETHER:
         run = waiting.popleft()
         try:
             model = _configured(estimator, run)
-            if model.device != "cuda" or model.get_params()["training__checkpoint"] is not None:  # trained separately
+            # Runs with a checkpoint or another device are trained one by one.
+            if model.device != estimator.device or model.get_params()["training__checkpoint"] is not None:
                 yield _train(parts[run.part], estimator, run, None)
                 continue
             trainings = model.begin_encoded(parts[run.part].data)
@@ -165,10 +166,11 @@ def _run_some(
         yield _scored(run, model, parts[run.part], seconds) if failure is None else _failed(run, failure, seconds)
 
 
-def _free_bytes() -> int:
-    """Free the memory that CuPy keeps for later arrays, and return CUDA's free memory in bytes."""
-    cupy().get_default_memory_pool().free_all_blocks()
-    return int(cupy().cuda.runtime.memGetInfo()[0])
+def _free_bytes(device: str) -> int:
+    """Free the memory that CuPy keeps for later arrays, and return the free memory of a device in bytes."""
+    with on_device(device):
+        cupy().get_default_memory_pool().free_all_blocks()
+        return int(cupy().cuda.runtime.memGetInfo()[0])
 
 
 def _configured(estimator: Classifier, run: Run) -> Any:

@@ -18,6 +18,7 @@ from tanlearn._memory import check_memory
 from tanlearn._typing import AnyArray, Codes, FloatArray, IntArray, missing_code
 from tanlearn.kernels import scores
 from tanlearn.kernels._backends import backend_of
+from tanlearn.kernels._cuda import on_device
 
 __all__ = ["TableLayout", "n_table_cells"]
 
@@ -150,11 +151,12 @@ class TableLayout:
         self.check_device(device)
         backend = backend_of(device)
         arrays = codes, y, weights, np.zeros(self.n_cells, weights.dtype), *self.arrays()
-        codes, y, weights, counts, *families = backend.put(*arrays)
-        backend.kernels.count_classes(y, weights, counts[: self.n_classes])
-        rows = np.empty(codes.shape[1], np.intp)
-        backend.kernels.count_families(codes, y, weights, *families, missing_code(codes.dtype), rows, counts)
-        return backend.get(counts)
+        with on_device(device):
+            codes, y, weights, counts, *families = backend.put(*arrays)
+            backend.kernels.count_classes(y, weights, counts[: self.n_classes])
+            rows = np.empty(codes.shape[1], np.intp)
+            backend.kernels.count_families(codes, y, weights, *families, missing_code(codes.dtype), rows, counts)
+            return backend.get(counts)
 
     def check_memory(self, n_samples: int | None, label: Callable[[int], str] = "feature {}".format) -> None:
         """Raise TableMemoryError if the CPTs are too large. A cell takes 16 bytes, for its count and its logarithm.

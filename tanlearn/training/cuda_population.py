@@ -10,7 +10,7 @@ import numpy as np
 from tanlearn._typing import AnyArray, FloatArray
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._backends import CUDA
-from tanlearn.kernels._cuda import BLOCK, WARP, cupy, row_packing, to_device
+from tanlearn.kernels._cuda import BLOCK, WARP, cupy, on_device, on_own_device, row_packing, to_device
 from tanlearn.kernels.cuda import train as cuda_train
 from tanlearn.kernels.train import Parameters
 from tanlearn.training.engines import DECAY_STEPS, Engine
@@ -28,6 +28,8 @@ _LONG_ROW = 128
 #: estimate is generous, because the memory has not been measured. Local memory is allocated for all threads that a
 #: device supports, which is 303,000 threads on a B200.
 _RESERVED_BYTES, _MOST_THREADS = 2**26, 303_104
+#: Kernels index the entries of a CPT by 32-bit integers.
+_MOST_CELLS = 2**31 - 1
 
 
 class MemoryNeed(NamedTuple):
@@ -88,27 +90,36 @@ class CudaPopulation:
         batch_size: int,
     ) -> None:
         self.states = list(states)  # initial values, updated by finish_epoch and pull
+        self.device = data.device
         self.adams = [Adam(np.empty(0)) for _ in states]
         self.structure_adams = [Adam(np.empty(0)) for _ in states]
         n_tables = [len(state.phi) for state in states]
         #: The CPTs of run r have the indices first[r] to first[r + 1] - 1.
         self._first = np.append(0, np.cumsum(n_tables)).tolist()
+        with on_device(data.device):
+            self._allocate(data, weights, losses, batch_size)
+        # Host arrays that are sent to the device in every epoch. Noise is sent only if the device cannot draw it.
+        self._order = np.zeros(self._steps.order.shape, np.int32)
+        self._uniform: FloatArray | None = None
+        self._streams = np.zeros(self._steps.streams.shape, np.uint64)
+        self._graph: Any = None  # graph of a block of steps
+        self.n_epochs = 0  # number of epochs that have begun to change parameters
+        self._is_active = np.zeros(len(states), np.int32)
+
+    def _allocate(
+        self, data: EncodedData, weights: FloatArray, losses: Sequence[CompiledLoss], batch_size: int
+    ) -> None:
+        """Copy the rows and the parameters to the current device, and allocate its scratch arrays."""
         self.problem = _make_problem(self.states, data, weights, losses, batch_size)
         self._offset = self.problem.offset.get()
         self.parameters = _make_parameters(self.states)
         self._steps = _make_steps(self.problem, self.states[0].cells.dtype, self.adams[0])
         self._scratch = _make_scratch(self.problem, self.states)
-        # Host arrays that are sent to the device in every epoch. Noise is sent only if the device cannot draw it.
-        self._order = np.zeros(self._steps.order.shape, np.int32)
-        self._uniform: FloatArray | None = None
-        self._streams = np.zeros(self._steps.streams.shape, np.uint64)
         # The default stream cannot be captured in a graph. A blocking stream would wait for the default stream, and for
         # other threads that use it.
         self._stream = cupy().cuda.Stream(non_blocking=True)
-        self._graph: Any = None  # graph of a block of steps
-        self.n_epochs = 0  # number of epochs that have begun to change parameters
-        self._is_active = np.zeros(len(states), np.int32)
 
+    @on_own_device
     def get_state(self, run: int) -> dict[str, AnyArray]:
         """Return a dictionary with copies of the parameters and Adam moments of a run."""
         arrays = self.parameters._asdict()
@@ -117,6 +128,7 @@ class CudaPopulation:
             for name, array in arrays.items()
         }
 
+    @on_own_device
     def set_state(self, run: int, state: dict[str, AnyArray], n_epochs: int) -> None:
         """Restore the state of a run after ``n_epochs`` epochs, as returned by :meth:`get_state`."""
         for name, values in state.items():
@@ -136,6 +148,7 @@ class CudaPopulation:
             return [slice(run * n_classes, (run + 1) * n_classes), cells]
         return [slice(first, last)]
 
+    @on_own_device
     def start_epoch(
         self, plans: Sequence[Plan | None], rates: Sequence[tuple[float, float]], temperatures: Sequence[float]
     ) -> None:
@@ -221,6 +234,7 @@ class CudaPopulation:
             self._graph.launch(self._stream)
         self._epoch.end()
 
+    @on_own_device
     def finish_epoch(self) -> list[float]:
         """Wait for the epoch, copy the structure logits to the states, and return the mean loss of each run.
 
@@ -233,6 +247,7 @@ class CudaPopulation:
         is_sound = self._scratch.is_finite.get().astype(bool) & self._is_active.astype(bool)
         return np.where(is_sound, self._scratch.total.get() / self.problem.n_steps, np.nan).tolist()
 
+    @on_own_device
     def pull(self, run: int) -> None:
         """Copy the CPTs of run number ``run`` from the device to its state."""
         state = self.states[run]
@@ -279,6 +294,12 @@ def _make_problem(
     first = np.append(0, np.cumsum([len(n) for n in sizes]))
     ends = [group[1:] + start for group, start in zip(groups, first, strict=False)]
     longest = np.concatenate([np.maximum.reduceat(n, group[:-1]) for n, group in zip(sizes, groups, strict=True)])
+    if longest.max() > _MOST_CELLS:
+        raise ValueError(
+            f"on device={data.device!r}, a CPT must have at most {_MOST_CELLS:,} parameters, but one of feature "
+            f"{int(longest.argmax()) % d} has {int(longest.max()):,}. Use fewer values per column or fewer parents, or "
+            f"device='cpu'."
+        )
     forms = [state.fixed_point for state in states]
     size = int(min(batch_size, data.n_samples))
     n_steps = data.n_samples // size

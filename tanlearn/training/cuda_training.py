@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from tanlearn._typing import AnyArray
-from tanlearn.kernels._cuda import cupy, is_out_of_memory, without_frames
+from tanlearn.kernels._cuda import cupy, is_out_of_memory, on_device, without_frames
 from tanlearn.training.cuda_population import CudaEngine, CudaPopulation
 from tanlearn.training.history import EpochReport
 from tanlearn.training.losses import is_built_in
@@ -36,7 +36,7 @@ def train_together(
         if is_built_in(training.loss) and not training.data.has_missing:
             data = training.data
             arrays = data.codes, data.y, data.sample_weight, data.n_states
-            key = *map(id, arrays), data.n_classes, training.settings.batch_size, training.settings.dtype
+            key = *map(id, arrays), data.device, data.n_classes, training.settings.batch_size, training.settings.dtype
             groups.setdefault(key, []).append(number)
             continue
         try:
@@ -153,7 +153,8 @@ def _train_group(grouped: Sequence[_GroupedTraining], progress: Callable[[str], 
         error = _try_group(group, progress)
         if error is None:
             continue
-        cupy().get_default_memory_pool().free_all_blocks()
+        with on_device(group[0].training.data.device):
+            cupy().get_default_memory_pool().free_all_blocks()
         if len(group) == 1:
             group[0].outcome = group[0].training.memory_error(error) if is_out_of_memory(error) else error
             continue

@@ -20,6 +20,7 @@ from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.encoding.stored_values import check_array, fields
 from tanlearn.kernels import train
 from tanlearn.kernels._backends import CPU, Backend, backend_of
+from tanlearn.kernels._cuda import on_device
 from tanlearn.kernels._lanes import padded
 from tanlearn.kernels.scores import add_choice_gradient
 from tanlearn.kernels.sweep import SWEEP_SCRATCH
@@ -67,7 +68,8 @@ class Engine(ABC):
         ``rates`` are the learning rates of the CPTs and of the structure logits. ``temperature`` is the temperature of
         the softmax in the structure gradient.
         """
-        mean_loss = self._total_loss(plan, rates, temperature) / len(plan.order)
+        with on_device(self.data.device):
+            mean_loss = self._total_loss(plan, rates, temperature) / len(plan.order)
         return mean_loss if self._is_finite() else np.nan
 
     def _is_finite(self) -> bool:
@@ -126,7 +128,13 @@ class UnfusedEngine(Engine):
     def __init__(self, state: State, data: EncodedData, weights: FloatArray, loss: Loss) -> None:
         super().__init__(state, data)
         self.weights, self.loss = weights, loss  # weights: (n_samples,), mean 1
-        self.backend = backend = backend_of(data.device)
+        self.backend = backend_of(data.device)
+        with on_device(data.device):
+            self._allocate(state, data)
+
+    def _allocate(self, state: State, data: EncodedData) -> None:
+        """Copy the parameters and the candidates to the device, and allocate its scratch arrays."""
+        backend = self.backend
         theta, rho, phi = backend.put(state.cells, state.theta.copy(), state.phi)
         self.adam, self.structure_adam = adams = Adam(rho, device=data.device), Adam(phi, device=data.device)
         (m, v), (phi_m, phi_v) = ((adam.m, adam.v) for adam in adams)

@@ -91,7 +91,7 @@ def train_in_bits(
         return Training(data, candidates, loss, chosen, copy.deepcopy(rng), **options).run(1)
 
     outcomes: Sequence[TrainingOutcome | Exception]
-    if data.device == "cuda":
+    if data.device != "cpu":
         outcomes = train_together(list(trainings_in_bits(bits, data, candidates, loss, settings, rng, **options)))
     else:  # trainings are created in the threads, because each one allocates the CPTs of all candidates
         outcomes = in_threads(train_split, formats, n_jobs)

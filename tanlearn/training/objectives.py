@@ -9,6 +9,7 @@ import numpy as np
 from tanlearn._typing import FloatArray, missing_code
 from tanlearn.encoding.encoded_data import EncodedData
 from tanlearn.kernels._backends import backend_of
+from tanlearn.kernels._cuda import on_device, on_own_device
 from tanlearn.models.incomplete_rows import IncompleteRows
 from tanlearn.structures.structures import Structure
 from tanlearn.structures.table_layout import TableLayout
@@ -35,11 +36,17 @@ class Objective:
     def __init__(
         self, layout: TableLayout, data: EncodedData, loss: Loss, parametrization: type[Any] = Normalized
     ) -> None:
-        if data.device == "cuda":
+        if data.device != "cpu":
             _refuse_what_only_the_cpu_does(data, loss)
             layout.check_device(data.device)
-        self._layout, self._loss = layout, loss  # one CPT per feature
-        self._backend = backend = backend_of(data.device)
+        self._layout, self._loss, self.device = layout, loss, data.device  # one CPT per feature
+        self._backend = backend_of(data.device)
+        with on_device(data.device):
+            self._transfer(data, parametrization)
+
+    def _transfer(self, data: EncodedData, parametrization: type[Any]) -> None:
+        """Transfer the rows to the device, and allocate its scratch arrays."""
+        layout, loss, backend = self._layout, self._loss, self._backend
         self._parametrization = parametrization(layout, backend=backend)
         is_incomplete = data.is_incomplete
         self._incomplete, complete = None, data.codes
@@ -62,6 +69,7 @@ class Objective:
             (parameters,) = backend.put(np.array(loss.kernel_parameters()))
             self._loss_arguments = loss.kind, parameters, self._scores, y, self._losses, self._d_scores
 
+    @on_own_device
     def __call__(self, rho: FloatArray) -> tuple[float, FloatArray]:
         """Return the mean loss and its gradient at ``rho`` of shape (n_cells,), float64."""
         kernels, n_complete = self._backend.kernels, self._complete.shape[1]
@@ -85,6 +93,7 @@ class Objective:
         # threads.
         return float((self._backend.get(self._losses) * self._share).sum()), self._backend.get(d_theta)
 
+    @on_own_device
     def theta(self, rho: FloatArray) -> FloatArray:
         """Return the log-probabilities (n_cells,) at ``rho`` (resource-efficient, eq. 9)."""
         return self._backend.get(self._parametrization.forward(*self._backend.put(rho)))
@@ -94,6 +103,6 @@ def _refuse_what_only_the_cpu_does(data: EncodedData, loss: Loss) -> None:
     """Raise ValueError for custom losses or missing values, which CUDA does not support."""
     if not is_built_in(loss):
         raise ValueError(
-            f"device='cuda' supports only built-in losses, got {loss!r}. Use a built-in loss, or device='cpu'."
+            f"device={data.device!r} supports only built-in losses, got {loss!r}. Use a built-in loss, or device='cpu'."
         )
-    data.require_complete("device='cuda', unlike device='cpu',")
+    data.require_complete(f"device={data.device!r}, unlike device='cpu',")

@@ -11,6 +11,7 @@ import numpy as np
 from tanlearn._threads import one_blas_thread
 from tanlearn._typing import FloatArray
 from tanlearn.kernels._backends import backend_of
+from tanlearn.kernels._cuda import on_device
 from tanlearn.training.history import Iteration, Stopwatch
 
 __all__ = ["Adam", "OptimizeOutcome", "minimize_cg", "minimize_lbfgs", "require_finite"]
@@ -52,9 +53,10 @@ class Adam:
         self.beta2 = beta2
         self.epsilon = epsilon  # added to the root of the second moment, above 0
         # (n,) moving averages of the gradient and of its square. Values below 1.2e-38 are stored as 0.
-        self.m, self.v = (backend_of(device).empty(x.shape, x.dtype) for _ in range(2))
-        self.m.fill(0)
-        self.v.fill(0)
+        with on_device(device):
+            self.m, self.v = (backend_of(device).empty(x.shape, x.dtype) for _ in range(2))
+            self.m.fill(0)
+            self.v.fill(0)
         # Device of x, gradients and moments. It is a name, not a backend, so that the optimizer can be pickled.
         self._device = device
         self.t = 0  # number of steps so far
@@ -73,7 +75,8 @@ class Adam:
         rate = self.learning_rate if learning_rate is None else learning_rate
         step_size = float(self.advance(1, rate)[0])
         move = backend_of(self._device).kernels.adam_step
-        move(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
+        with on_device(self._device):
+            move(x, gradient, step_size, self.beta1, self.beta2, self.epsilon, self.m, self.v)
 
     def advance(self, n_steps: int, learning_rate: float) -> FloatArray:
         """Count steps that a fused kernel takes, and return their bias-corrected step sizes (n_steps,)."""

@@ -190,8 +190,10 @@ class Training:
                     f"{settings.dtype} and device={data.device!r}."
                 )
             return TermEngine(state, data, self.weights, loss, settings.batch_size)
-        if data.device == "cuda":
-            data.require_complete("Gradient TAN on device='cuda' (unlike 'cpu', which marginalizes missing values)")
+        if data.device != "cpu":
+            data.require_complete(
+                f"Gradient TAN on device={data.device!r} (unlike 'cpu', which marginalizes missing values)"
+            )
             if is_built_in(loss):
                 try:
                     population = CudaPopulation([state], data, self.weights, [loss], settings.batch_size)
@@ -213,8 +215,9 @@ class Training:
         """Return the error for a training that does not fit into the device, given the error of CuPy or CUDA."""
         size = format_size(sum(self.cuda_memory()))
         return MemoryError(
-            f"this training needs about {size} on device='cuda', more than the free memory ({error}). Use fewer "
-            f"candidates per feature or fewer values per column, end other programs on the device, or use device='cpu'."
+            f"this training needs about {size} on device={self.data.device!r}, more than the free memory ({error}). "
+            f"Use fewer candidates per feature or fewer values per column, end other programs on the device, or use "
+            f"device='cpu'."
         )
 
     @property

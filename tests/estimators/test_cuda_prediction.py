@@ -264,6 +264,27 @@ def test_a_model_of_the_device_loads_where_there_is_none(monkeypatch, tmp_path, 
 
 
 @every_estimator
+def test_a_model_keeps_the_number_of_its_device(backend, tmp_path, name):
+    """In files and clones, and predictions are those of another device, to the last bit."""
+    if backend == "cuda":
+        pytest.skip("there may be one device only")
+    X = random_table()[0][:7]
+    model = fitted(name).set_params(device="cuda")
+    expected = model.predict_proba(X)
+    model.set_params(device="cuda:1").save(tmp_path / "model.tan")
+    found = load(tmp_path / "model.tan")
+    assert found.device == clone(found).device == "cuda:1"
+    np.testing.assert_array_equal(found.predict_proba(X), expected)
+    message = r"device='cuda:2' does not exist. CuPy finds 2 NVIDIA device\(s\), numbered from 0. Use a number below 2"
+    with pytest.raises(RuntimeError, match=message):
+        found.set_params(device="cuda:2").predict(X)
+    with pytest.raises(RuntimeError, match=message):
+        clone(found).fit(*random_table())
+    with pytest.raises(ValueError, match=r"device must be 'cpu', 'cuda', or 'cuda:' .* got 'cuda:x'"):
+        clone(found).set_params(device="cuda:x").fit(*random_table())
+
+
+@every_estimator
 def test_a_device_that_is_not_there_is_said_before_anything_is_done(monkeypatch, name):
     estimator, data = clone(ESTIMATORS[name]).set_params(device="cuda"), EncodedData.from_codes([[0], [1]], [0, 1])
     nothing = None  # as X and y: they are not looked at
@@ -291,9 +312,9 @@ def test_a_device_that_is_not_there_is_said_before_anything_is_done(monkeypatch,
 
 @every_estimator
 def test_an_unknown_device_is_refused(name):
-    with pytest.raises(ValueError, match=r"'device' parameter of \w+ must be a str among .* Got 'gpu'"):
+    with pytest.raises(ValueError, match=r"device must be 'cpu', 'cuda', or 'cuda:' and .* got 'gpu'"):
         clone(ESTIMATORS[name]).set_params(device="gpu").fit(*random_table())
-    with pytest.raises(ValueError, match="device must be 'cpu' or 'cuda', got 'gpu'"):
+    with pytest.raises(ValueError, match=r"device must be 'cpu', 'cuda', or 'cuda:' and .* got 'gpu'"):
         fitted(name).set_params(device="gpu").predict(random_table()[0])
 
 

@@ -1,7 +1,8 @@
 """A CuPy in small that runs CUDA text on the host: compiled as C++ behind ``host_cuda.h``, on NumPy's arrays.
 
-It is stricter than CuPy. Arrays must be the device's, of the type that the kernel declares and without gaps; numbers
-must have the size that it declares; and what is ``const`` there is compared afterwards.
+It is stricter than CuPy. Arrays must be on the current device, contiguous, and of the type that the kernel declares.
+Numbers must have the declared size, and arrays that are declared ``const`` are compared afterwards. There are two
+devices, both on the host; arrays and streams of one must not be used while the other is current.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -25,6 +27,25 @@ KERNEL = re.compile(r"__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+
 FOLDER = Path(tempfile.gettempdir()) / f"tanlearn-host-kernels-{os.getuid() if hasattr(os, 'getuid') else 0}"
 
 
+class Device:
+    """A device that is current in its context, in this thread."""
+
+    _present = threading.local()
+
+    def __init__(self, number=None):
+        self.id = Device.current() if number is None else number
+
+    @classmethod
+    def current(cls):
+        return getattr(cls._present, "number", 0)
+
+    def __enter__(self):
+        self.before, Device._present.number = Device.current(), self.id
+
+    def __exit__(self, *exception):
+        Device._present.number = self.before
+
+
 def can_compile():
     """Return whether there is a compiler that knows coroutines of ``ucontext.h``."""
     return os.name == "posix" and shutil.which(COMPILER) is not None
@@ -33,32 +54,40 @@ def can_compile():
 class ndarray:  # noqa: N801
     """An array that is not to be touched but through the device."""
 
-    def __init__(self, array):
-        self.array = array
+    def __init__(self, array, device=None):
+        self.array, self.device = array, Device(device)
 
     shape = property(lambda self: self.array.shape)
     dtype = property(lambda self: self.array.dtype)
     size = property(lambda self: self.array.size)
     ndim = property(lambda self: self.array.ndim)
     nbytes = property(lambda self: self.array.nbytes)
-    data = property(lambda self: SimpleNamespace(ptr=self.array.ctypes.data))
+
+    @property
+    def data(self):
+        self.check_device()
+        return SimpleNamespace(ptr=self.array.ctypes.data)
+
+    def check_device(self):
+        assert self.device.id == Device.current(), f"an array of device {self.device.id} on device {Device.current()}"
 
     def __len__(self):
         return len(self.array)
 
     def __getitem__(self, key):
-        return ndarray(self.array[key])
+        return ndarray(self.array[key], self.device.id)
 
     def __setitem__(self, key, value):
         self.array[key] = value.array if isinstance(value, ndarray) else value
 
     def reshape(self, *shape):
-        return ndarray(self.array.reshape(*shape))
+        return ndarray(self.array.reshape(*shape), self.device.id)
 
     def ravel(self):
-        return ndarray(self.array.ravel())
+        return ndarray(self.array.ravel(), self.device.id)
 
     def fill(self, value):
+        self.check_device()
         self.array.fill(value)
 
     def get(self):
@@ -71,7 +100,7 @@ class ndarray:  # noqa: N801
         self.array[...] = array
 
     def copy(self):
-        return ndarray(self.array.copy())
+        return ndarray(self.array.copy(), self.device.id)
 
 
 class RawModule:
@@ -133,6 +162,7 @@ class RawKernel:
                 assert isinstance(value, ndarray), f"{place}: {type(value)}"
                 assert value.dtype.str.lstrip("<|>=") == kind[1:].replace("b1", "u1"), f"{place}: {value.dtype}"
                 assert value.array.flags.c_contiguous, place
+                value.check_device()
                 buffers.append(ctypes.c_void_p(value.array.ctypes.data))
                 constants += [(place, value.array, value.array.copy())] if kind[0] == "<" else []
             elif kind[0] == "s":
@@ -162,9 +192,10 @@ class Stream:
     null = None
 
     def __init__(self, *, non_blocking=False):
-        self.events = []
+        self.events, self.device = [], Device()
 
     def __enter__(self):
+        assert self.device.id == Device.current(), "a stream of another device"
         return self
 
     def __exit__(self, *exception):
@@ -211,11 +242,13 @@ def make_module():
     module.get_default_memory_pool = lambda: SimpleNamespace(free_all_blocks=lambda: None)
     module.copyto = lambda target, source: target.set(source.array)
     module.__version__ = "of the host"
-    runtime = SimpleNamespace(getDeviceCount=lambda: 1, memGetInfo=lambda: (2**34, 2**34))
+    runtime = SimpleNamespace(getDeviceCount=lambda: 2, memGetInfo=lambda: (2**34, 2**34))
+    runtime.getDevice = Device.current
     runtime.driverGetVersion, runtime.runtimeGetVersion = lambda: 13000, lambda: 12090
     properties = {"name": b"the host", "multiProcessorCount": 1, "l2CacheSize": 2**20}
     runtime.getDeviceProperties = lambda number: properties
     module.cuda = SimpleNamespace(runtime=runtime, Stream=Stream, Event=Event, get_elapsed_time=elapsed_time)
+    module.cuda.Device = Device
     module.cuda.set_allocator = lambda allocator: None
     module.cuda.get_current_stream = Stream
     return module

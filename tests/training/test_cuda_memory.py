@@ -123,6 +123,19 @@ def test_many_classes_reserve_local_memory():
     assert needs[1] - needs[0] == 4 * 5 * 4 * cuda_population._MOST_THREADS
 
 
+def test_cpts_that_32_bits_cannot_index_are_refused(backend, monkeypatch):
+    """The largest CPT has 4 values, 5 of its parent and 3 classes."""
+    training = Training(*make_training(make_data(), 0)[0], np.random.default_rng(0))
+    n_cells = int(np.diff(training.state.layout.offset).max())
+    monkeypatch.setattr(cuda_population, "_MOST_CELLS", n_cells)
+    train_members(1)
+    monkeypatch.setattr(cuda_population, "_MOST_CELLS", n_cells - 1)
+    outcomes, _ = train_members(2)
+    for error in outcomes:
+        assert isinstance(error, ValueError)
+        assert f"at most {n_cells - 1} parameters, but one of feature 1 has {n_cells}" in str(error)
+
+
 @pytest.mark.parametrize("n_fitting", [2, 1])
 def test_groups_are_halved_until_they_fit(backend, monkeypatch, n_fitting):
     if backend == "cuda":
@@ -280,7 +293,7 @@ def test_runs_are_chosen_by_the_memory_that_they_need(backend, monkeypatch, n_fi
     need = training.cuda_memory()
     free = (need.shared + (n_fitting + 0.5) * need.per_run) / 0.8
     monkeypatch.setattr("tanlearn.search.runs.train_together", count)
-    monkeypatch.setattr("tanlearn.search.runs._free_bytes", lambda: free)
+    monkeypatch.setattr("tanlearn.search.runs._free_bytes", lambda device: free)
     runs = [Run(seed, 0, {"random_state": seed}) for seed in range(5)]
     results = sorted(run_population(estimator, [part], runs), key=lambda result: result.setting)
     assert found == sizes

@@ -389,13 +389,18 @@ CPU_KERNELS = {
     ],
     ids=repr,
 )
-def test_nothing_is_counted_trained_or_predicted_on_the_cpu(backend, monkeypatch, model):
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+def test_nothing_is_counted_trained_or_predicted_on_the_cpu(backend, monkeypatch, model, device):
+    """Or on another device than the named one."""
+    if backend == "cuda" and device != "cuda":
+        pytest.skip("there may be one device only")
+    used = devices_of_arrays(monkeypatch)
     for name, functions in CPU_KERNELS.items():
         for function in functions:
             monkeypatch.setattr(f"{name}.{function}", lambda *arguments: pytest.fail("on the CPU"))
     X, y = table(90)
     names = [name for name in model.get_params() if name.split("__")[-1] == "device"]
-    model = clone(model).set_params(**dict.fromkeys(names, "cuda"))
+    model = clone(model).set_params(**dict.fromkeys(names, device))
     model.fit(X, y)
     gaps = X.astype(float)
     gaps[::3, 1] = np.nan
@@ -407,6 +412,25 @@ def test_nothing_is_counted_trained_or_predicted_on_the_cpu(backend, monkeypatch
         model.with_bits(3, X, y).predict(X)
     if hasattr(model, "partial_fit") and not hasattr(model, "history_") and getattr(model, "parameters", 1) is None:
         clone(model).partial_fit(X, y, classes=[0, 1, 2]).predict(X)
+    if backend == "host":
+        assert used == {1 if device == "cuda:1" else 0}
+        assert host_cuda.Device.current() == 0
+
+
+def devices_of_arrays(monkeypatch):
+    """Return the set of devices on which the host's emulation allocates arrays from now on."""
+    used = set()
+
+    def counted(make):
+        def allocate(*arguments, **options):
+            used.add(host_cuda.Device.current())
+            return make(*arguments, **options)
+
+        return allocate
+
+    for name in ("asarray", "empty", "full", "zeros"):
+        monkeypatch.setattr(host_cuda.MODULE, name, counted(getattr(host_cuda.MODULE, name)))
+    return used
 
 
 def test_members_of_a_population_stop_when_they_would_alone(backend):
