@@ -21,6 +21,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
@@ -46,7 +47,7 @@ IS_SHORTENED = (
     and os.environ.get("TANLEARN_STANDARD_COMPILER", "0") == "0"
 )
 if IS_SHORTENED:
-    from tanlearn.kernels._parts import join_parts
+    from tanlearn.kernels._parts import PartCache, join_parts
     from tanlearn.kernels._pipeline import KernelCompiler, customize_flags
 
 
@@ -61,6 +62,16 @@ def kernel(function: _Function) -> _Function:
 
     The attribute ``cache_failure`` of the result is the reason why it is not cached, or None.
     """
+    return _compiled(function, stores_part=False)
+
+
+def shared_kernel(function: _Function) -> _Function:
+    """Compile a kernel that is a large part of kernels of several learners, and store the part on disk, too."""
+    return _compiled(function, stores_part=True)
+
+
+def _compiled(function: Any, stores_part: bool) -> Any:
+    """Return a kernel."""
     options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
     if numba.config.DISABLE_JIT:
         return numba.njit(**options)(function)
@@ -82,7 +93,16 @@ def kernel(function: _Function) -> _Function:
     share_code(compiled)
     _pause_garbage_collection(compiled)
     if IS_SHORTENED:
-        join_parts(compiled, lambda **more: customize_flags(numba.njit(**options, **more)(function)))
+
+        def compile_part(**more: Any) -> Any:
+            part: Any = customize_flags(numba.njit(**options, **more)(function))
+            if CACHE and stores_part:
+                with contextlib.suppress(RuntimeError):
+                    part._cache = PartCache(function)
+                    _repair_cache(part)
+            return part
+
+        join_parts(compiled, compile_part)
     return compiled
 
 

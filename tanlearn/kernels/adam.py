@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 
-from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._jit import shared_kernel
 
 #: Moments below the smallest normal float32 are set to 0, in float64 too. With a gradient of 0 they would decay to
 #: denormals and stay there, which slows the sweep down from 0.28 to 0.72 ns per parameter. Accuracy is not affected: in
@@ -13,7 +13,7 @@ from tanlearn.kernels._jit import kernel
 SMALLEST_MOMENT = 1.1754943508222875e-38
 
 
-@kernel
+@shared_kernel
 def adam_step(x, d_x, step_size, beta1, beta2, epsilon, m, v):  # type: ignore[no-untyped-def]
     """Update the moments m and v with the gradient d_x, and x by -step_size m / (sqrt(v) + epsilon), all in place."""
     real = x.dtype.type  # constants in the type of x keep a float32 loop in float32

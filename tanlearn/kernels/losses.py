@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._jit import kernel, shared_kernel
 
 JOINT_NLL, CONDITIONAL_NLL, HINGE_MARGIN, MARGIN, HYBRID, SOFT_HYBRID = range(6)
 
@@ -51,7 +51,7 @@ def soft_margin(scores, label, left_out, eta, enough, weights):  # type: ignore[
     return difference - math.log(total) / eta
 
 
-@kernel
+@shared_kernel
 def row_loss(kind, scores, label, p0, p1, p2, d_scores):  # type: ignore[no-untyped-def]
     """Return the loss of one row and write its gradient; ``kind`` is one of the six constants above.
 

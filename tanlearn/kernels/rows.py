@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._jit import kernel, shared_kernel
 from tanlearn.kernels._lanes import LANES, add_up, load, multiply_add, splat, store
 
 
-@kernel
+@shared_kernel
 def dot_rows(rows, table, start):  # type: ignore[no-untyped-def]
     """Return the sum of ``rows`` times the samples' rows of the table; ``rows`` is zero beyond the classes."""
     n = start.shape[0]
@@ -37,7 +37,7 @@ def dot_rows(rows, table, start):  # type: ignore[no-untyped-def]
     return add_up(first + second + third + fourth)
 
 
-@kernel
+@shared_kernel
 def gather_rows(rows, table, start):  # type: ignore[no-untyped-def]
     """Add the samples' rows of the table to ``rows``; numbers beyond the classes are undefined."""
     width = rows.shape[0] // start.shape[0]
@@ -46,7 +46,7 @@ def gather_rows(rows, table, start):  # type: ignore[no-untyped-def]
             store(rows, k * width + j, load(rows, k * width + j) + load(table, start[k] + j))
 
 
-@kernel
+@shared_kernel
 def add_rows(rows, table, start):  # type: ignore[no-untyped-def]
     """Add ``rows``, zero beyond the classes, to the samples' rows of the table."""
     width = rows.shape[0] // start.shape[0]

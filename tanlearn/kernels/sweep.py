@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._jit import kernel, shared_kernel
 from tanlearn.kernels._lanes import LANES, load, magnitude, multiply_add, root, splat, store, store_first, where_less
 from tanlearn.kernels.adam import SMALLEST_MOMENT
 from tanlearn.kernels.vector import exp_lanes, log_lanes
@@ -78,7 +78,7 @@ def sweep_undrawn(direction, theta, width, n_values, distance, probabilities):  
             store_first(theta, at, multiply_add(back, load(direction, at), load(theta, at)) - shift, width - j)
 
 
-@kernel
+@shared_kernel
 def sweep_drawn(  # type: ignore[no-untyped-def]
     d_theta, direction, v, theta, width, n_values, n_undrawn, step_size, beta1, beta2, epsilon, probabilities
 ):

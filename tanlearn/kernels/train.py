@@ -13,8 +13,10 @@ Each step draws a structure, scores a batch, and updates the drawn CPTs and the 
 * A CPT that is not drawn keeps moving along a constant direction. The distance is accumulated in ``pending`` and
   applied when the CPT is next read.
 * Rows with missing values come last in a batch. Their missing values are marginalized over the drawn CPTs
-  (``train_missing_values.py``). If all rows are complete, kernels get None instead of MissingValues, and the code for
-  missing values is not compiled; its compilation would double the total compilation time.
+  (``train_missing_values.py``).
+* Kernels get None instead of MissingValues if all rows are complete, instead of the numbers of rounding or penalties if
+  there are none, and instead of a Graph if no whole trees are drawn. The code for them is then not compiled. Missing
+  values would double the total compilation time, and trees would add 0.5 s.
 
 A step consists of begin_step, step_tables and finish_step. The second can be divided between threads by features. CPTs
 are independent of each other, so the result does not depend on the number of threads. "eq." refers to this paper, and
@@ -31,7 +33,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._jit import kernel, shared_kernel
 from tanlearn.kernels.adam import adam_step
 from tanlearn.kernels.losses import row_loss
 from tanlearn.kernels.quantization import round_cells
@@ -76,11 +78,10 @@ class Problem(NamedTuple):
     families: Families  # of T CPTs
     group: Any  # intp (d + 1,) the CPTs of feature i are group[i]:group[i + 1]
     table_parent: Any  # intp (T,) parent of each CPT, -1 for none
-    arborescence: Any  # bool, whether to draw whole trees
     loss: Any  # int, number of a built-in loss (losses.py)
     loss_parameters: Any  # float32 (3,)
-    rounding: Any  # float32 (2,) step and largest number of steps of fixed-point numbers; zeros for none
-    size_penalty: Any  # float64 (T,) penalty on the size of each CPT, or (0,) for none
+    rounding: Any  # float32 (2,) step and largest number of steps of fixed-point numbers, or None
+    size_penalty: Any  # float64 (T,) penalty on the size of each CPT, or None
 
 
 class Parameters(NamedTuple):
@@ -121,13 +122,13 @@ class Scratch(NamedTuple):
     selected: Any  # intp (d,) drawn CPT of each feature
     d_choice: Any  # float64 (T,)
     d_phi: Any  # float64 (T,)
-    graph: Graph
+    graph: Graph | None  # None if no whole trees are drawn
     start: Any  # int32 (W, B) start of each sample's row in a CPT
     d_table: Any  # float32 (W, longest CPT + P)
     buffer: Any  # float32 (W, longest CPT + SWEEP_SCRATCH or P) rounded or normalized numbers of one CPT
 
 
-@kernel
+@shared_kernel
 def family_starts(codes, child, parents, n_states, n_classes, start):  # type: ignore[no-untyped-def]
     """Write the start of each sample's row in a CPT; all values must be observed."""
     x = codes[child]
@@ -145,7 +146,7 @@ def family_starts(codes, child, parents, n_states, n_classes, start):  # type: i
             start[k] = ((x[k] * width + z[k]) * width2 + z2[k]) * n_classes
 
 
-@kernel
+@shared_kernel
 def apply_pending(t, n_values, offset, direction, theta, pending, buffer):  # type: ignore[no-untyped-def]
     """Apply the deferred Adam updates of a CPT."""
     if pending[t] > NEGLIGIBLE_DISTANCE:
@@ -158,7 +159,7 @@ def apply_pending(t, n_values, offset, direction, theta, pending, buffer):  # ty
 @kernel
 def _scoring_table(table, n_cells, rounding, buffer):  # type: ignore[no-untyped-def]
     """Return the CPT that scores rows: the CPT itself, or its rounded copy in the buffer ([RE] eq. 11)."""
-    if rounding[0] > 0:
+    if rounding is not None:
         round_cells(table, n_cells, rounding[0], rounding[1], buffer)
         return buffer
     return table
@@ -167,7 +168,7 @@ def _scoring_table(table, n_cells, rounding, buffer):  # type: ignore[no-untyped
 # First part of a step: structure, scores and their gradient
 
 
-@kernel
+@shared_kernel
 def _gather_batch(codes, batch, batch_codes):  # type: ignore[no-untyped-def]
     """Copy the codes of the samples of a batch."""
     for i in range(codes.shape[0]):
@@ -176,19 +177,19 @@ def _gather_batch(codes, batch, batch_codes):  # type: ignore[no-untyped-def]
             out[k] = x[batch[k]]
 
 
-@kernel
+@shared_kernel
 def _draw_structure(  # type: ignore[no-untyped-def]
-    uniform, phi, group, table_parent, arborescence, graph, noise, perturbed, selected
+    uniform, phi, group, table_parent, graph, noise, perturbed, selected
 ):
     """Draw a CPT for each feature: the largest log softmax(phi) + Gumbel noise (eq. 11), or a whole tree of CPTs."""
     gumbel(uniform, noise)
     perturb(phi, noise, group, perturbed)
-    if arborescence:
+    if graph is None:
+        draw_independent(perturbed, group, selected)
+    else:
         draw_arborescence(
             perturbed, group, table_parent, graph.weight, graph.source, graph.target, graph.work, selected
         )
-    else:
-        draw_independent(perturbed, group, selected)
 
 
 @kernel
@@ -285,7 +286,6 @@ def begin_step(s, problem, parameters, steps, scratch, missing_values):  # type:
         parameters.phi,
         group,
         problem.table_parent,
-        problem.arborescence,
         scratch.graph,
         scratch.noise,
         scratch.perturbed,
@@ -414,12 +414,18 @@ def step_tables(s, first, last, thread, problem, parameters, steps, scratch, mis
 
 
 @kernel
+def _add_penalty(perturbed, noise, group, size_penalty, d_phi):  # type: ignore[no-untyped-def]
+    """Add the gradient of the size penalty to the gradient of the structure logits, if there is a penalty."""
+    if size_penalty is not None:
+        size_penalty_gradient(perturbed, noise, group, size_penalty, d_phi)
+
+
+@shared_kernel
 def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-untyped-def]
     """Update the structure logits by the straight-through gradient (eq. 12, 13) and by the size penalty."""
     if problem.table_parent.shape[0] > problem.group.shape[0] - 1:
         structure_gradient(scratch.perturbed, problem.group, steps.temperature, scratch.d_choice, scratch.d_phi)
-        if problem.size_penalty.shape[0] > 0:
-            size_penalty_gradient(scratch.perturbed, scratch.noise, problem.group, problem.size_penalty, scratch.d_phi)
+        _add_penalty(scratch.perturbed, scratch.noise, problem.group, problem.size_penalty, scratch.d_phi)
         adam_step(
             parameters.phi,
             scratch.d_phi,
@@ -435,7 +441,7 @@ def finish_step(s, problem, parameters, steps, scratch):  # type: ignore[no-unty
 # Epochs
 
 
-@kernel
+@shared_kernel
 def apply_all_pending(problem, parameters, scratch):  # type: ignore[no-untyped-def]
     """Apply the deferred Adam updates of all CPTs."""
     families, buffer = problem.families, scratch.buffer[0]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tanlearn.kernels._interpreter import interpretable
-from tanlearn.kernels._jit import kernel
+from tanlearn.kernels._jit import kernel, shared_kernel
 from tanlearn.kernels._lanes import LANES, load, splat, store, store_first, where_less
 from tanlearn.kernels.vector import log_lanes
 
@@ -26,7 +26,7 @@ class Graph(NamedTuple):
     work: Any  # int32 (6, N) node state of the algorithm; the sixth row is used on CUDA only
 
 
-@kernel
+@shared_kernel
 def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
     """Write Gumbel(0, 1) noise, -log(-log(u)), from uniform float32 numbers u in [0, 1) with 24 bits.
 
@@ -44,7 +44,7 @@ def gumbel(uniform, noise):  # type: ignore[no-untyped-def]
         store_first(noise, t, zero - log_lanes(zero - log_lanes(u)), 1)
 
 
-@kernel
+@shared_kernel
 def perturb(phi, noise, group, perturbed):  # type: ignore[no-untyped-def]
     """Write log softmax(phi) + noise within each child's group (differentiable TAN, eq. 11)."""
     for i in range(group.shape[0] - 1):
@@ -60,7 +60,7 @@ def perturb(phi, noise, group, perturbed):  # type: ignore[no-untyped-def]
 
 
 @interpretable
-@kernel
+@shared_kernel
 def draw_independent(perturbed, group, selected):  # type: ignore[no-untyped-def]
     """Choose the best table of each child independently; ties go to the first."""
     for i in range(group.shape[0] - 1):
@@ -237,7 +237,7 @@ def size_penalty_gradient(perturbed, noise, group, size_penalty, d_phi):  # type
             d_phi[t] += np.exp(perturbed[t] - noise[t]) * (size_penalty[t] - mean)
 
 
-@kernel
+@shared_kernel
 def structure_gradient(perturbed, group, temperature, d_choice, d_phi):  # type: ignore[no-untyped-def]
     """Write the straight-through gradient of phi (differentiable TAN, eq. 12-13).
 

@@ -299,11 +299,10 @@ class FusedEngine(Engine):
             families=state.layout.arrays(),
             group=state.candidates.group,
             table_parent=state.table_parent,
-            arborescence=state.candidates.arborescence,
             loss=loss.kind,
             loss_parameters=np.array(loss.kernel_parameters(), real),
-            rounding=np.zeros(2, real) if form is None else np.array([form.step, 2**form.n_bits - 1], real),
-            size_penalty=state.size_penalty,
+            rounding=None if form is None else np.array([form.step, 2**form.n_bits - 1], real),
+            size_penalty=state.size_penalty if state.size_penalty.size else None,
         )
         self.parameters = train.Parameters(
             theta=state.cells,
@@ -325,7 +324,7 @@ class FusedEngine(Engine):
             selected=state.selected,
             d_choice=np.zeros(n_tables),
             d_phi=np.empty(n_tables),
-            graph=state.graph,
+            graph=state.graph if state.candidates.arborescence else None,
             start=np.empty((n_threads, size), np.int32),
             d_table=np.zeros((n_threads, longest), real),
             buffer=np.zeros((n_threads, longest + SWEEP_SCRATCH), real),

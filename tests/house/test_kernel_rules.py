@@ -28,10 +28,11 @@ def name_of(path: Path) -> str:
 
 
 def kernels_in(tree: ast.AST) -> Iterator[ast.FunctionDef]:
-    """Yield the functions decorated with ``@kernel``."""
+    """Yield the functions decorated with ``@kernel`` or ``@shared_kernel``."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and any(
-            isinstance(decorator, ast.Name) and decorator.id == "kernel" for decorator in node.decorator_list
+            isinstance(decorator, ast.Name) and decorator.id in ("kernel", "shared_kernel")
+            for decorator in node.decorator_list
         ):
             yield node
 

@@ -148,3 +148,45 @@ def test_other_versions_of_numba_compile_in_the_standard_way(version, is_shorten
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == is_shortened
+
+
+PARTS = """
+import sys
+import numpy as np
+from numba.core import event
+from tanlearn.kernels import losses
+from tanlearn.kernels._jit import kernel
+@kernel
+def sum_of_losses(kind, scores, d_scores):
+    total = 0.0
+    for k in range(scores.shape[0]):
+        total += losses.row_loss(kind, scores[k], 1, 10.0, 1.0, 10.0, d_scores[k])
+    return total
+with event.install_recorder("numba:compile") as recorder:
+    d_scores = np.empty((2, 3))
+    total = sum_of_losses(losses.HYBRID, np.array([[-0.5, -1.5, -3.0], [-4.0, -2.5, -0.25]]), d_scores)
+names = {record.data["dispatcher"].py_func.__name__ for _, record in recorder.buffer}
+print(total.hex(), d_scores.tobytes().hex(), *names)
+"""
+
+
+def compile_parts(folder, **environment):
+    """Return results and the names of compiled functions of a new process with a cache."""
+    settings = {**os.environ, "NUMBA_CACHE_DIR": str(folder), **environment}
+    done = subprocess.run([sys.executable, "-c", PARTS], env=settings, capture_output=True, text=True, check=True)
+    total, gradient, *names = done.stdout.split()
+    return (total, gradient), set(names)
+
+
+def test_stored_parts_are_not_compiled_again(tmp_path):
+    results, names = compile_parts(tmp_path / "cache")
+    assert {"sum_of_losses", "row_loss", "soft_margin"} <= names
+    stored = {path.name.split(".")[1].split("-")[0] for path in tmp_path.rglob("part-*.nbi")}
+    assert stored == {"row_loss"}
+    again, names = compile_parts(tmp_path / "cache")
+    assert again == results
+    assert names == {"sum_of_losses"}
+    plain, names = compile_parts(tmp_path / "none", TANLEARN_CACHE="0")
+    assert plain == results
+    assert {"row_loss", "soft_margin"} <= names
+    assert not (tmp_path / "none").exists()

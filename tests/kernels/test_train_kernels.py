@@ -29,8 +29,8 @@ def make(
     loss=losses.JOINT_NLL,
     batch_size=4,
     cells=None,
-    rounding=(0, 0),
-    size_penalty=(),
+    rounding=None,
+    size_penalty=None,
 ):
     """Return problem, parameters and scratch of a small training on one thread."""
     n, d, n_tables, n_classes, lanes = len(y), len(codes), len(child), 2, padded(2)
@@ -45,11 +45,10 @@ def make(
         families=Families(np.asarray(child), parents, np.asarray(n_states), offset),
         group=np.searchsorted(child, np.arange(d + 1)),
         table_parent=parents[:, 0].copy(),
-        arborescence=arborescence,
         loss=loss,
         loss_parameters=np.array([10, 1, 10], REAL),
-        rounding=np.array(rounding, REAL),
-        size_penalty=np.array(size_penalty, float),
+        rounding=None if rounding is None else np.array(rounding, REAL),
+        size_penalty=None if size_penalty is None else np.array(size_penalty, float),
     )
     parameters = train.Parameters(
         theta=theta,
@@ -71,7 +70,9 @@ def make(
         selected=np.empty(d, np.intp),
         d_choice=np.zeros(n_tables),
         d_phi=np.empty(n_tables),
-        graph=Graph(np.empty((nodes, nodes)), *np.empty((2, nodes, nodes), np.int32), np.empty((6, nodes), np.int32)),
+        graph=Graph(np.empty((nodes, nodes)), *np.empty((2, nodes, nodes), np.int32), np.empty((6, nodes), np.int32))
+        if arborescence
+        else None,
         start=np.empty((1, batch_size), np.int32),
         d_table=np.zeros((1, offset[-1] + lanes), REAL),
         buffer=np.zeros((1, offset[-1] + lanes + SWEEP_SCRATCH), REAL),
