@@ -171,7 +171,7 @@ BAD = {
     "bytes": (b"a,b\n1,caf\xe9\n", "line 2 is not valid utf-8 text"),
     "one class": (
         b"a,b\n1,x\n2,x\n",
-        "the target 'b' must have at least two classes, but has one value only, 'x' in 2 rows.",
+        "the target 'b' must have at least two classes, but has only one value, 'x', in 2 rows.",
     ),
     "no class": (b"a,b\n1,\n2,\n", "the target 'b' must have at least two classes, but has no value in 2 rows."),
     "one column": (b"b\nx\ny\n", "at least one column besides the target is needed"),
