@@ -199,7 +199,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
 
 
 class _StructureMoves:
-    """Changes of a classification score by the moves of a graph, each scored on all rows."""
+    """Changes in a classification score for the moves of a graph, each of which is scored on all rows."""
 
     def __init__(self, graph: ArcGraph, scorer: StructureScorer, n_jobs: int | None) -> None:
         self._graph, self._scorer, self._n_jobs = graph, scorer, n_jobs

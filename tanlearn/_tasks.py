@@ -121,7 +121,7 @@ def dump(content: Any, **options: Any) -> bytes:
     except Exception as error:  # pickling an object may raise any error
         raise TypeError(
             f"a task cannot be sent to another process: {error}. Remove callbacks and losses that contain locks, files "
-            "or connections, or run tasks in this process: joblib.parallel_config(backend='threading')."
+            f"or connections, or run tasks in this process: joblib.parallel_config(backend='threading')."
         ) from error
     return dumped
 

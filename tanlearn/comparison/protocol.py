@@ -47,7 +47,7 @@ def split_data(datasets: Sequence[Dataset], n_folds: int | None, n_repeats: int,
     if all(dataset.folds is not None for dataset in datasets) and (n_folds is not None or n_repeats > 1):
         name = "n_repeats" if n_folds is None else "n_folds"
         raise ValueError(
-            f"{name} must not be set, because {datasets[0].name} has its own split into training and test rows. "
+            f"{name} must not be set, because {datasets[0].name} has a predefined split into training and test rows. "
             f"Leave {name} out."
         )
     return [_split(dataset, n_folds, n_repeats, random_state) for dataset in datasets]

@@ -63,7 +63,7 @@ class Partitions:
         """
         found = compute(merged([delayed(_summarize)(part, exact) for part in self._parts]))
         if found.n_rows == 0:
-            raise ValueError("all partitions are empty, but fit needs rows.")
+            raise ValueError("all partitions are empty, but fit needs rows. Pass a collection with rows.")
         if found.summary.n_samples == 0:
             check_total(0, found.n_rows)
         self.names, self._n_samples = found.names, found.n_samples

@@ -54,7 +54,7 @@ class IntervalNumbers:
         """Restore the values from arrays of a model file. Raise ValueError if they do not match the intervals."""
         check_array("n_numbers", n_numbers, np.int64, (sum(n_intervals.values()),))
         if not ((n_numbers >= 0) & (n_numbers <= _MOST_NUMBERS)).all():
-            raise ValueError(f"n_numbers must be from 0 to {_MOST_NUMBERS}.")
+            raise ValueError(f"n_numbers must contain integers from 0 to {_MOST_NUMBERS}.")
         check_array("numbers", numbers, np.float64, (int(n_numbers.sum()),))
         own_numbers, start = {}, {}
         first = last = 0

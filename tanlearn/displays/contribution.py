@@ -127,7 +127,7 @@ class ContributionDisplay:
         for name, numbers in (("contributions", self.contributions), ("standard_errors", self.standard_errors)):
             if numbers is not None and numbers.shape != shape:
                 raise ValueError(
-                    f"{name} must have shape {shape}, one row per value of {values.feature!r} and one column per "
+                    f"{name} must have shape {shape}, with one row per value of {values.feature!r} and one column per "
                     f"class, got {numbers.shape}."
                 )
             if numbers is not None and not np.isfinite(numbers).all():

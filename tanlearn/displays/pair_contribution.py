@@ -90,8 +90,8 @@ class PairContributionDisplay:
         for name, numbers in (("contributions", self.contributions), ("row_counts", self.row_counts)):
             if numbers is not None and numbers.shape != shape:
                 raise ValueError(
-                    f"{name} must have shape {shape}, the numbers of values of {first.feature!r} and "
-                    f"{second.feature!r}, got {numbers.shape}."
+                    f"{name} must have shape {shape}, with one row per value of {first.feature!r} and one column per "
+                    f"value of {second.feature!r}, got {numbers.shape}."
                 )
             if numbers is not None and not np.isfinite(numbers).all():
                 i, j = np.argwhere(~np.isfinite(numbers))[0].tolist()

@@ -396,8 +396,8 @@ def _classes(target: str, note: dict[str, Any]) -> tuple[AnyArray, AnyArray]:
         differ = False
     if len(states) < 2 or not differ:
         raise ValueError(
-            f"the class {target!r} must have at least two states, all strings or all numbers, and no intervals. Pass "
-            f"another class_name."
+            f"the class {target!r} must have at least two states, which must be all strings or all numbers, not "
+            f"intervals. Pass another class_name."
         )
     return values[order], order
 

@@ -74,7 +74,7 @@ class QuestionTree:
         node = self._nodes[0]
         for number, answer in enumerate(answers):
             if not isinstance(node, Question) or answer not in range(len(node.children)):
-                raise ValueError(f"answer {number} must be a code of the feature that the tree asks for, got {answer}.")
+                raise ValueError(f"answer {number} must be a code of the requested feature, got {answer}.")
             node = self._nodes[node.children[int(answer)]]
         return node
 

@@ -61,7 +61,7 @@ class _Level(NamedTuple):
 
 
 def _levels(tables: ContextTables) -> Iterator[_Level]:
-    """Yield the contexts level by level, from the roots on."""
+    """Yield the contexts level by level, starting from the roots."""
     trie, root = tables.trie, tables.root.astype(np.int64)
     children = np.asarray(trie.children, np.int64)
     stop = np.append(root[1:], len(trie.branch))

@@ -91,12 +91,12 @@ def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         entries = archive.infolist()
         if not entries or entries[0].filename != _MANIFEST or entries[0].compress_type != zipfile.ZIP_STORED:
-            raise ValueError(f"the first entry must be {_MANIFEST}, not compressed.")
+            raise ValueError(f"the first entry must be {_MANIFEST} without compression.")
         manifest = json.loads(archive.read(entries[0]), object_pairs_hook=_unique, parse_constant=_refuse)
         members, description = _read_manifest(manifest, kind)
         names = [_MANIFEST, *(f"{i}.npy" for i in range(len(members)))]
         if [entry.filename for entry in entries] != names or [_MANIFEST, *members] != names:
-            raise ValueError("the entries must match the manifest: 0.npy, 1.npy and so on.")
+            raise ValueError("the entries must be 0.npy, 1.npy and so on, as in the manifest.")
         # Uncompressed entries take at most as much memory as the file, unless they share bytes.
         stored = all(entry.compress_type == zipfile.ZIP_STORED for entry in entries)
         if not stored or sum(entry.file_size for entry in entries) > len(content):
@@ -196,7 +196,7 @@ def _digest(content: bytes | memoryview) -> str:
 def _unique(pairs: list[tuple[Any, ...]]) -> dict[Any, Any]:
     """Return the pairs as a dictionary. Raise ValueError if a key occurs twice."""
     if len(dict(pairs)) < len(pairs):
-        raise ValueError(f"{_MANIFEST} contains a key twice.")
+        raise ValueError(f"{_MANIFEST} contains the same key twice.")
     return dict(pairs)
 
 

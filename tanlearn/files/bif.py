@@ -78,7 +78,9 @@ def parse_bif(content: bytes) -> Network:
     try:
         cursor = _Cursor(content.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        raise ValueError(f"the file must be UTF-8, but byte {error.start} is not. Save the file as UTF-8.") from error
+        raise ValueError(
+            f"the file must be encoded in UTF-8, but byte {error.start} is invalid. Save the file as UTF-8."
+        ) from error
     variables: dict[str, Variable] = {}
     blocks = []
     while cursor.token.kind != "end":

@@ -194,7 +194,7 @@ def _differing(one: dict[str, Any], two: dict[str, Any]) -> str | None:
 def _check_categories(column: int, categories: Any) -> AnyArray:
     """Return the categories of a column. Raise ValueError unless they are distinct strings or numbers."""
     if not isinstance(categories, np.ndarray) or categories.ndim != 1 or categories.dtype.kind not in "biufO":
-        raise ValueError(f"the categories of column {column} must be an array of numbers, or of objects.")
+        raise ValueError(f"the categories of column {column} must be an array of numbers or objects.")
     values = categories.tolist()
     strange = [v for v in values if type(v) not in (bool, int, float, str, bytes) and not isinstance(v, np.generic)]
     if strange:
@@ -203,7 +203,7 @@ def _check_categories(column: int, categories: Any) -> AnyArray:
             f"the categories to str, and fit again."
         )
     if len(set(values)) < len(values) or any(v != v for v in values) or len(values) > LARGEST_N_STATES:
-        raise ValueError(f"the categories of column {column} must be distinct, and at most {LARGEST_N_STATES}.")
+        raise ValueError(f"column {column} must have at most {LARGEST_N_STATES} categories, which must be distinct.")
     return categories
 
 
@@ -211,7 +211,7 @@ def _check_cut_points(column: int, cut_points: Any) -> AnyArray:
     """Return the cut points of a column. Raise ValueError unless they are finite and increasing."""
     is_vector = isinstance(cut_points, np.ndarray) and cut_points.dtype == np.float64 and cut_points.ndim == 1
     if not is_vector or len(cut_points) >= LARGEST_N_STATES:
-        raise ValueError(f"the cut points of column {column} must be float64, and at most {LARGEST_N_STATES - 1}.")
+        raise ValueError(f"column {column} must have at most {LARGEST_N_STATES - 1} cut points of type float64.")
     if not np.isfinite(cut_points).all() or not (cut_points[:-1] < cut_points[1:]).all():
         raise ValueError(f"the cut points of column {column} must be finite and increasing.")
     return cut_points
@@ -257,7 +257,7 @@ def _check_ranges(ranges: Any, columns: list[dict[str, Any]]) -> list[tuple[floa
             continue
         is_pair = type(own) is list and list(map(type, own)) == [float, float] and "categories" not in column
         if not is_pair or not (-np.inf < own[0] <= own[1] < np.inf or (own[0] != own[0] and own[1] != own[1])):
-            raise ValueError(f"the range of column {i} must be two finite numbers, the smaller one first.")
+            raise ValueError(f"the range of column {i} must be two finite numbers in increasing order.")
     return [None if own is None else (own[0], own[1]) for own in ranges]
 
 

@@ -44,10 +44,11 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
     """Return the metadata of a file. Raise ValueError if a value has the wrong type."""
     saved, rows, columns, versions, user = fields(metadata, "saved", "rows", "columns", "versions", "user")
     if type(saved) is not str or not _DATE.fullmatch(saved):
-        raise ValueError(f"the date of the metadata must be like 2026-01-31T23:59:59Z, got {saved!r}.")
+        raise ValueError(f"the date in the metadata must have a form like 2026-01-31T23:59:59Z, got {saved!r}.")
     if not all(type(n) is int and n >= 0 for n in (columns, 0 if rows is None else rows)):
         raise ValueError(
-            f"rows and columns of the metadata must be nonnegative integers, got {rows!r} and {columns!r}."
+            f"the numbers of rows and columns in the metadata must be nonnegative integers, got {rows!r} and "
+            f"{columns!r}."
         )
     if type(versions) is not dict or not all(type(own) is str for pair in versions.items() for own in pair):
         raise ValueError(f"the versions of the metadata must be a dictionary of strings, got {versions!r}.")

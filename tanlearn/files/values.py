@@ -190,7 +190,7 @@ class Reader:
     def finish(self) -> None:
         """Raise ValueError unless all arrays have been used."""
         if self.arrays:
-            raise ValueError(f"all entries must be referenced, but {', '.join(self.arrays)} are not.")
+            raise ValueError(f"all entries must be referenced, but these are not: {', '.join(self.arrays)}.")
 
     def _take(self, name: Any) -> AnyArray:
         """Remove and return an array. Each array can be used only once."""
@@ -209,7 +209,7 @@ class Reader:
         """Return inf, -inf or nan."""
         (text,) = fields(content, "value")
         if text not in ("inf", "-inf", "nan"):
-            raise ValueError(f"an object of kind 'float' must contain inf, -inf or nan, got {text!r}.")
+            raise ValueError(f"the value of an object of kind 'float' must be inf, -inf or nan, got {text!r}.")
         return float(text)
 
     def _bytes(self, content: Any) -> bytes:

@@ -94,7 +94,7 @@ def _read_result(line: Any) -> RunResult:
     result = RunResult(**line)
     numbers = result.setting, result.part, result.n_parameters, result.size_bits, result.n_operations
     if not all(type(number) is int and number >= 0 for number in numbers) or type(result.failure) is not str:
-        raise ValueError(f"{reprlib.repr(line)} is not a training result")
+        raise ValueError(f"{reprlib.repr(line)} is not the result of a training")
     if not all(type(number) in (int, float) for number in (result.score, result.seconds)):
         raise ValueError(f"the score or the seconds of {reprlib.repr(line)} are not numbers")
     return result

@@ -29,7 +29,7 @@ class CandidateSets:
     group : ndarray of shape (n_features + 1,)
         The CPTs of feature ``i`` are ``group[i]:group[i + 1]``.
     arborescence : bool
-        Whether a whole tree without cycles is drawn, instead of independent parents for each feature.
+        Whether a whole tree without cycles is drawn instead of independent parents for each feature.
     allow_cycles : bool
         Whether independent draws may form a cycle.
     selectable : ndarray of shape (n_tables,), bool, optional

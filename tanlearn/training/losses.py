@@ -209,8 +209,8 @@ class CompiledLoss(BaseEstimator):
         bad_row = kernels.loss_rows(self.kind, parameters, scores, y, loss, d_scores)
         if bad_row >= 0:
             raise ValueError(
-                f"y[{bad_row}] is {y[bad_row]}, but scores has {scores.shape[1]} classes "
-                f"(0..{scores.shape[1] - 1}). Encode the classes from 0, or pass the scores of every class."
+                f"y[{bad_row}] is {y[bad_row]}, but scores have {scores.shape[1]} classes (0..{scores.shape[1] - 1}). "
+                f"Encode the classes from 0, or pass the scores of every class."
             )
         return loss, d_scores
 

@@ -188,7 +188,7 @@ def test_wrong_parameters_are_named(tmp_path):
     with pytest.raises(TypeError, match="unanswered must be a list of features, got 'x0'"):
         question_tree(model, unanswered="x0")
     tree = question_tree(model, n_features=1)
-    with pytest.raises(ValueError, match="answer 0 must be a code of the feature that the tree asks for, got 99"):
+    with pytest.raises(ValueError, match="answer 0 must be a code of the requested feature, got 99"):
         tree.next_feature([99])
     with pytest.raises(ValueError, match="answer 1 must be a code"):
         tree.classify([0, 0])

@@ -162,5 +162,5 @@ def test_own_splits_stand_beside_folds():
     assert [(cell.dataset, cell.n_folds, cell.n_test) for cell in found.cells] == [("own", 1, 75)] + [
         ("iris", 3, 50)
     ] * 6
-    with pytest.raises(ValueError, match=r"n_repeats must not be set, because own has its own split"):
+    with pytest.raises(ValueError, match=r"n_repeats must not be set, because own has a predefined split"):
         compare(own, "NB ML", n_repeats=2)

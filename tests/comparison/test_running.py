@@ -126,7 +126,7 @@ def test_own_split_is_used_and_not_to_be_overruled(weather):
     (result,) = compare(split, ["NB ML"]).means()
     assert (result.n_folds, result.n_train, result.n_test) == (2, 80, 10)
     with pytest.raises(
-        ValueError, match=r"n_folds must not be set, because weather has its own split .*\. Leave n_folds out"
+        ValueError, match=r"n_folds must not be set, because weather has a predefined split .*\. Leave n_folds out"
     ):
         compare(split, ["NB ML"], n_folds=3)
 

@@ -75,10 +75,10 @@ def test_metadata_must_be_a_dictionary_by_strings(metadata, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"saved": "yesterday"}, "the date of the metadata must be like"),
-        ({"saved": 7}, "the date of the metadata must be like"),
-        ({"rows": -1}, "rows and columns of the metadata must be nonnegative integers, got -1 and 2"),
-        ({"columns": None}, "rows and columns of the metadata must be nonnegative integers"),
+        ({"saved": "yesterday"}, "the date in the metadata must have a form like"),
+        ({"saved": 7}, "the date in the metadata must have a form like"),
+        ({"rows": -1}, "numbers of rows and columns in the metadata must be nonnegative integers, got -1 and 2"),
+        ({"columns": None}, "numbers of rows and columns in the metadata must be nonnegative integers"),
         ({"versions": {"numpy": 2}}, "the versions of the metadata must be a dictionary of strings"),
         ({"versions": []}, "the versions of the metadata must be a dictionary of strings"),
         ({"user": []}, "user in the metadata must be a dictionary"),
