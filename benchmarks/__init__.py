@@ -1,7 +1,6 @@
 """Commands that compute the figures of this project, run from its root with ``python -m``.
 
-They read the published data sets in a folder next to the project, and write reports to their own folders.
-"""
+The commands read the published data sets from a folder next to the project, and write reports to their own folders."""
 
 import argparse
 import re

@@ -43,7 +43,7 @@ templates_path = ["templates"]
 default_role = None
 nitpicky = False
 autosummary_generate = True
-autodoc_typehints = "none"  # types stand in the docstrings, with shapes and units
+autodoc_typehints = "none"  # docstrings contain types, shapes and units
 toc_object_entries_show_parents = "hide"  # names with their class are too long for the list of a page
 autodoc_default_options = {"members": True}  # without show-inheritance: bases are private
 numpydoc_show_class_members = False
@@ -66,7 +66,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "capture_repr": (),  # only printed text is output
 }
-warnings.filterwarnings("ignore", "discretization left a single interval")  # examples say what they show
+warnings.filterwarnings("ignore", "discretization left a single interval")  # the examples are about other topics
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"tanlearn {release}"

@@ -1,13 +1,12 @@
 """Gradient TAN, k-trees and hill climbing on 44 tables, two times five folds.
 
-    python -m benchmarks.climbing run                              # goes on where it stopped
+    python -m benchmarks.climbing run                              # resumes if interrupted
     python -m benchmarks.climbing run --sets vehicle --learners "TAN-CMI ML" "HC-BDeu ML"
     python -m benchmarks.climbing report                           # writes README.md and its pictures
     python -m benchmarks.climbing pack
 
-Each cell runs in a process of its own with one thread, so that seconds are comparable. A cell that takes longer than
---limit seconds has failed.
-"""
+Each cell runs in its own process with one thread, so that times are comparable. A cell fails if it takes longer than
+--limit seconds."""
 
 import lzma
 from collections import Counter
@@ -73,7 +72,7 @@ def main(argv=None):
     add_choices(running, "--sets", NAMES)
     add_choices(running, "--learners", tuple(all_learners()))
     running.add_argument("--jobs", type=int, default=1, help="cells at the same time")
-    running.add_argument("--limit", type=float, default=120.0, help="seconds of a cell")
+    running.add_argument("--limit", type=float, default=120.0, help="time limit of a cell, in seconds")
     execute(parser, argv)
 
 

@@ -1,4 +1,4 @@
-"""Mean errors of kinds of search that get the same seconds for a fit."""
+"""Mean errors of kinds of search that have the same time for a fit."""
 
 import numpy as np
 
@@ -41,10 +41,10 @@ def equal_seconds(curves):
         values = [decimals(curve[b, own].mean() if own.any() else None) for curve in curves.values()]
         rows.append([f"{budget:g}", str(int(own.sum())), *values])
     text = paragraph(
-        "Each kind of search uses, on each data set, its most expensive setting whose fit takes at most the budget. "
-        "Nothing is chosen by errors. Mean errors in percent are those of the data sets on which all three kinds have "
-        "such a setting. Gradient TAN of 10 to 300 epochs selects neither loss nor length of the training; its default "
-        "selects both on held-out rows."
+        "On each data set, each kind of search uses the most expensive setting whose fit takes at most the given "
+        "time. Errors are not used to select settings. The table shows mean errors in percent over the data sets on "
+        "which all three kinds of search have such a setting. With 10 to 300 epochs, gradient TAN has a fixed loss "
+        "and length of training. With defaults, it selects both on held-out rows."
     )
     return f"{text}\n\n{markdown_table(['seconds of a fit', 'data sets', *curves], rows)}"
 

@@ -11,7 +11,7 @@ def details(whole, ranked, best, groups):
     """Return the sections of the page; ``best`` names the best learner of each group."""
     return [
         "# Gradient TAN against hill climbing: all learners and data sets",
-        "[The results in a few sentences](README.md) are on the first page.",
+        "The [first page](README.md) summarizes the results.",
         "## Learners",
         all_learners(whole, ranked, best["tree"], groups),
         "## Data sets",
@@ -49,12 +49,13 @@ def all_learners(whole, ranked, reference, groups):
         count = "" if evaluations is None else f"{evaluations:,.0f}"
         rows.append([name, group_of[name], f"{rank:.1f}", *compared, decimals(seconds, 3), count])
     text = paragraph(
-        f"Mean ranks by error over the {len(ranked.datasets)} data sets on which all learners finished. Differences to "
-        f"{reference} are means over the data sets on which both finished; negative ones favor the learner of the "
-        f"row. Better / undecided / worse counts data sets by the resampled t-test of Nadeau and Bengio at 5 %, after "
-        f"Holm's correction for all learners of the table; the p-values are of Wilcoxon's signed ranks, corrected in "
-        f"the same way. Seconds are medians over data sets of the mean time of a fit. Evaluations are medians of the "
-        f"structures that a search scored, or of the epochs of a training."
+        f"The table shows mean ranks by error over the {len(ranked.datasets)} data sets on which all learners "
+        f"finished. Differences to {reference} are means over the data sets on which both learners finished. Negative "
+        'differences favor the learner in the row. The column "better / undecided / worse" contains numbers of data '
+        "sets, decided by the resampled t-test of Nadeau and Bengio at 5 %, after Holm's correction for all learners "
+        "in the table. The p-values are computed by Wilcoxon's signed-rank test, with the same correction. Seconds "
+        "are medians over data sets of the mean time of a fit. Evaluations are medians of the number of structures "
+        "that a search scored, or of the number of epochs of a training."
     )
     header = ["learner", "group", "mean rank", "data sets", "error [points]", "better / undecided / worse", "p"]
     return f"{text}\n\n{markdown_table([*header, 'log loss', 'seconds', 'evaluations'], rows, (0, 1))}"
@@ -70,8 +71,8 @@ def all_datasets(whole, learners):
         cells = [(learner, row[column]) for learner, column in zip(learners, columns, strict=True)]
         rows.append([name, *(error(value, learner in best[name]) for learner, value in cells)])
     text = paragraph(
-        "Mean errors in percent. Those in bold are not significantly worse than the lowest one (resampled t-test at "
-        "5 %, after Holm's correction)."
+        "The table shows mean errors in percent. Errors in bold are not significantly worse than the lowest error of "
+        "the data set (resampled t-test at 5 %, after Holm's correction)."
     )
     return f"{text}\n\n{markdown_table(['data set', *learners], rows)}"
 

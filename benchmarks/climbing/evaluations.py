@@ -1,15 +1,14 @@
 """Structures that searches score, over the number of features.
 
-    python -m benchmarks.climbing.evaluations run                    # six minutes; goes on where it stopped
+    python -m benchmarks.climbing.evaluations run                    # six minutes; resumes if interrupted
     python -m benchmarks.climbing.evaluations run --features 8 16 32
     python -m benchmarks.climbing.evaluations report                 # writes evaluations.md and its picture
     python -m benchmarks.climbing.evaluations pack
 
 Counts of score evaluations do not depend on the machine. All searches maximize the conditional likelihood of 300
 training rows of binary features, which are drawn from a random tree. The dependence of each feature on the class is
-divided by the square root of their number, so that classification is about as hard with many features as with few, and
-nearly all features get a parent.
-"""
+divided by the square root of the number of features, so that classification is about equally difficult for all numbers
+of features, and nearly all features get a parent."""
 
 import time
 
@@ -132,27 +131,27 @@ def report(arguments):
         [
             "# Structures scored by wrapper searches",
             paragraph(
-                f"Greedy search scores a number of structures that grows with d to the power of "
-                f"{exponents['greedy search']:.2f} for d features, super-parent {exponents['super-parent']:.2f} and "
-                f"order search {exponents['order search']:.2f}. These counts agree with the complexities O(d^3) and "
-                f"O(d^2) of the papers. Simulated annealing scores at most one structure per step, so its count "
-                f"depends on `n_steps` and not on d."
+                "For d features, the number of structures that greedy search scores grows with d to the power of "
+                f"{exponents['greedy search']:.2f}. The exponent is {exponents['super-parent']:.2f} for super-parent "
+                f"and {exponents['order search']:.2f} for order search. These exponents agree with the complexities "
+                "O(d^3) and O(d^2) in the papers. Simulated annealing scores at most one structure per step, so its "
+                "count depends on `n_steps` and not on d."
             ),
             paragraph(
                 f"With {most} features, order search scores {greedy['evaluations'] / order['evaluations']:,.0f} times "
-                f"fewer structures than greedy search, and reaches a lower mean log likelihood of the classes of "
-                f"the training rows: {order['score']:.3f} instead of {greedy['score']:.3f} nats. Simulated annealing "
+                "fewer structures than greedy search, and reaches a lower mean log likelihood of the classes in the "
+                f"training rows: {order['score']:.3f} instead of {greedy['score']:.3f} nats. Simulated annealing "
                 f"reaches {annealing['score']:.3f} with {N_STEPS:,} steps from naive Bayes."
             ),
             "![Scored structures over the number of features, by search](evaluations.png)",
             markdown_table(["search", *(f"d = {n}" for n in features), "exponent", "expected"], rows),
             paragraph(
                 f"Searches maximize the conditional likelihood of {N_ROWS} training rows of binary features, drawn "
-                f"from a random tree in which nearly all features get a parent. Where few edges improve the score, "
-                f"greedy search and super-parent end earlier and score fewer structures. Exponents are fitted by "
-                f"least squares of logarithms over all d. Seconds per structure differ: super-parent scores whole "
-                f"structures, all others exchange one family. Made by `python -m benchmarks.climbing.evaluations "
-                f"run`, then `report`."
+                "from a random tree in which nearly all features get a parent. On data where few edges improve the "
+                "score, greedy search and super-parent end earlier and score fewer structures. Exponents are fitted "
+                "to the logarithms of all counts by least squares. The time per structure differs: super-parent "
+                "scores whole structures, and the other searches score only the family that changes. The commands "
+                "`python -m benchmarks.climbing.evaluations run` and `report` reproduce this page."
             ),
         ],
     )

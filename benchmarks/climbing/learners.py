@@ -1,4 +1,4 @@
-"""The learners of the comparison, by what they search and how."""
+"""The learners of the comparison, grouped by kind of search."""
 
 from dataclasses import replace
 from functools import partial

@@ -109,14 +109,14 @@ def answers(duels, curves, kinds, ranks, best):
     first, same_training = duels["tree", "climber"], duels["tree", "hybrid"]
     found = [
         paragraph(
-            f"**Is gradient TAN more accurate than hill climbing?** {compared(first)} {first.second} has the best mean "
-            f"rank of {len([name for name in CLIMBERS if name in ranks])} climbers. Their parameters are smoothed "
-            f"frequencies."
+            f"**Is gradient TAN more accurate than hill climbing?** {compared(first)} {first.second} has the best "
+            f"mean rank of the {len([name for name in CLIMBERS if name in ranks])} hill-climbing learners with "
+            "smoothed frequencies as parameters."
         ),
         paragraph(
-            f"**And if both train their parameters in the same way?** {compared(same_training)} {same_training.second} "
-            f"is the best of the classic structures whose parameters are trained by a hybrid of likelihood and margin, "
-            f"as those of gradient TAN are."
+            "**Is gradient TAN more accurate if both train their parameters in the same way?** "
+            f"{compared(same_training)} {same_training.second} has the best mean rank of the classic structures whose "
+            "parameters are trained like those of gradient TAN, by a hybrid of likelihood and margin."
         ),
         paragraph(f"**What does it cost?** {costs(first, same_training)} {crossing(curves)}"),
         paragraph(
@@ -124,14 +124,20 @@ def answers(duels, curves, kinds, ranks, best):
         ),
     ]
     if ("gradient", "climber") in duels:
-        found.append(paragraph(f"**And a gradient network of more parents?** {compared(duels['gradient', 'climber'])}"))
+        found.append(
+            paragraph(
+                "**Is a gradient network with two parents per feature more accurate?** "
+                f"{compared(duels['gradient', 'climber'])}"
+            )
+        )
     leader = min(ranks, key=ranks.get)
     if leader != best["tree"]:
         found.append(
             paragraph(
-                f"Of all {len(ranks)} learners, {leader} has the best mean rank ({ranks[leader]:.1f}); that of "
-                f"{best['tree']} is {ranks[best['tree']]:.1f}. [All learners and data sets](details.md) have a page of "
-                f"their own, and [the table of learners](../../docs/learners/table.md) explains the names."
+                f"Of all {len(ranks)} learners, {leader} has the best mean rank ({ranks[leader]:.1f}). The mean rank "
+                f"of {best['tree']} is {ranks[best['tree']]:.1f}. Results of [all learners and data sets](details.md) "
+                "are on a separate page, and [the table of learners](../../docs/learners/table.md) explains the "
+                "names."
             )
         )
     return found
@@ -143,16 +149,17 @@ def compared(duel):
     sure, p_value = duel.p < 0.05, "p < 0.001" if duel.p < 0.001 else f"p = {duel.p:.2g}"
     verdict = ("Yes." if duel.difference > 0 else "No.") if sure else "The difference is not significant."
     return (
-        f"{verdict} Over {duel.n} data sets, the mean error of {duel.first} is {abs(duel.difference):.2f} "
-        f"percentage points {word} than that of {duel.second} ({p_value}). {duel.first} is significantly better on "
-        f"{len(duel.won)} of them, and {duel.second} on {len(duel.lost)}."
+        f"{verdict} Over {duel.n} data sets, the mean error of {duel.first} is {abs(duel.difference):.2f} percentage "
+        f"points {word} than that of {duel.second} ({p_value}). {duel.first} is significantly better on "
+        f"{len(duel.won)} data sets, and {duel.second} on {len(duel.lost)}."
     )
 
 
 def costs(*duels):
     """Return the ratios of fitting times, as a sentence."""
-    parts = [f"{digits(own.times)} times as long as one of {own.second} ({own.seconds[1]:.2g} s)" for own in duels]
-    return f"A fit of {duels[0].first} ({duels[0].seconds[0]:.2g} s) takes {' and '.join(parts)}, by medians."
+    parts = [f"{digits(own.times)} times as long as {own.second} ({own.seconds[1]:.2g} s)" for own in duels]
+    first = duels[0]
+    return f"In the median over data sets, fitting {first.first} takes {first.seconds[0]:.2g} s, {' and '.join(parts)}."
 
 
 def digits(ratio):
@@ -170,7 +177,7 @@ def crossing(curves):
             means = [row[own].mean() for row in rows]
             leaders.setdefault(names[int(np.argmin(means))], []).append(f"{budget:g} s")
     parts = [f"{name} has the lowest mean error at {joined(budgets)}" for name, budgets in leaders.items()]
-    return f"If all kinds of search get the same seconds for a fit, {'; '.join(parts)}." if parts else ""
+    return f"If all kinds of search have the same time for a fit, {', and '.join(parts)}." if parts else ""
 
 
 def exceptions(duel, kinds):
@@ -191,10 +198,11 @@ def exceptions(duel, kinds):
 def pairs(duels):
     """Return the table of pairs."""
     text = paragraph(
-        "Differences are the mean of the first learner minus that of the second; negative ones favor the first. "
-        "Better / undecided / worse counts data sets by the resampled t-test of Nadeau and Bengio at 5 %. The p-values "
-        "are of Wilcoxon's signed ranks over data sets. Both rivals were chosen by the same errors, which favors them "
-        "a little. Time is the ratio of median fits."
+        "Differences are the mean of the learner minus the mean of its rival, so negative differences favor the "
+        'learner. The column "better / undecided / worse" contains numbers of data sets, decided by the resampled '
+        "t-test of Nadeau and Bengio at 5 %. The p-values are computed by Wilcoxon's signed-rank test over data "
+        "sets. Both rivals were chosen by the same errors, which favors them a little. The last column is the ratio "
+        "of the median fitting times."
     )
     header = ["learner", "rival", "error [points]", "better / undecided / worse", "p", "log loss", "time"]
     return f"{text}\n\n{markdown_table(header, [duel.row() for duel in duels.values()], (0, 1))}"
@@ -218,8 +226,9 @@ def by_kind(whole, best, shapes):
         for (kind, first), second in zip(sides[0].items(), sides[1].values(), strict=True)
     ]
     text = paragraph(
-        f"Mean error of {best['tree']} minus that of the rival in percentage points, and data sets on which it is "
-        f"significantly better / undecided / worse. Negative differences favor gradient TAN."
+        f"The table shows the mean error of {best['tree']} minus the mean error of its rival, in percentage points, "
+        f"and the numbers of data sets on which {best['tree']} is significantly better / undecided / worse. Negative "
+        "differences favor gradient TAN."
     )
     count = "better / undecided / worse"
     header = ["data with", "data sets", f"to {best['climber']}", count, f"to {best['hybrid']}", count]
@@ -232,12 +241,13 @@ def protocol(comparison, whole, ranked):
     n_repeats = len({cell.repeat for cell in comparison.cells})
     twins = [name for name in TWINS if name in comparison.datasets]
     text = (
-        f"{len(comparison.datasets)} data sets, at most {MOST_ROWS:,} complete rows of each, {n_repeats} x "
-        f"{cell.n_folds} folds, the same for all learners. {len(whole.datasets)} of the data sets count, because "
-        f"{joined(twins)} share their rows with another one. Every fit runs in a process with one thread, which is "
-        f"ended after 60 seconds. The machine with two cores also had other work, so that times are up to twice as "
-        f"long as alone. All learners have their defaults; gradient learners select their loss on held-out training "
-        f"rows. Single results are in `benchmarks/climbing/results`."
+        f"The comparison uses {len(comparison.datasets)} data sets with at most {MOST_ROWS:,} complete rows each, and "
+        f"{n_repeats} x {cell.n_folds} folds, which are the same for all learners. The results above include "
+        f"{len(whole.datasets)} of the data sets, because {joined(twins)} share their rows with other data sets. "
+        "Every fit runs in a process with one thread, which is ended after 60 seconds. The machine had two cores and "
+        "was also busy with other work, so times are up to twice as long as on an idle machine. All learners have "
+        "their defaults. Gradient learners select their loss on held-out training rows. The results of each fold are "
+        "in `benchmarks/climbing/results`."
     )
     if len(ranked.datasets) < len(whole.datasets):
         text += f" Ranks are those of the {len(ranked.datasets)} data sets on which all learners finished."

@@ -1,4 +1,4 @@
-"""The tables of the comparison: complete rows of raw data sets, at most 2,500 of them."""
+"""The tables of the comparison: at most 2,500 complete rows of each raw data set."""
 
 from dataclasses import replace
 

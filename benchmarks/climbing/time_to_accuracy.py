@@ -1,14 +1,13 @@
 """Seconds and epochs until gradient TAN and climbers reach given errors on letter and usps.
 
-    python -m benchmarks.climbing.time_to_accuracy run                 # nine minutes; goes on where it stopped
+    python -m benchmarks.climbing.time_to_accuracy run                 # nine minutes; resumes if interrupted
     python -m benchmarks.climbing.time_to_accuracy run --sets letter
     python -m benchmarks.climbing.time_to_accuracy report              # writes time_to_accuracy.md and its picture
     python -m benchmarks.climbing.time_to_accuracy pack
 
-Learners are fitted to the training part of the published fold with one thread. Seconds are those of the processor, so
-that other processes do not change them: the seconds of a history are multiplied by the processor seconds of the fit
-over its wall-clock seconds. Errors along the way are measured after the timed fit, in a second one.
-"""
+Learners are fitted to the training part of the published fold with one thread. Times are processor seconds, which other
+processes do not change: the times of a history are multiplied by the ratio of processor time to wall-clock time of the
+fit. Errors during training are measured in a second fit, after the timed fit."""
 
 import time
 from pathlib import Path
@@ -190,10 +189,10 @@ def answer(lines):
         texts = [f"{line['error']:.2f} % after {in_words(line['seconds'])}" for line in ends]
         whole.append(f"On {name}, {HYBRID} has {texts[0]}, and TAN Subset HYB has {texts[1]}.")
     return paragraph(
-        f"Along its way, gradient TAN is the first to reach {' and '.join(counts)}. A learner cannot stop there, "
-        f"because these are errors on test rows. Whole fits with defaults have another order. {HYBRID} searches the "
-        f"structure by margin with an ordering of the features, and then trains its parameters by gradient. "
-        f"{' '.join(whole)}"
+        f"During training, gradient TAN is the first learner to reach {' and '.join(counts)}. A learner cannot stop "
+        "at these errors, because they are measured on test rows. The order of complete fits with defaults is "
+        f"different. {HYBRID} searches a structure by margin, given an ordering of the features, and then trains its "
+        f"parameters by gradient. {' '.join(whole)}"
     )
 
 
@@ -205,10 +204,10 @@ def verdict(name, lines, levels):
     theirs = _tensorflow(paper, hardest)
     best = min((line for line in lines if line["learner"].endswith(" ML")), key=_lowest)
     return paragraph(
-        f"With the protocol of the paper, gradient TAN first has at most {hardest:g} % errors on {name} after {epochs} "
-        f"epochs, which take {in_words(seconds)}. The authors' TensorFlow code takes an estimated {in_words(theirs)} "
-        f"for the same epochs, {theirs / seconds:.0f} times as long. The lowest error of a search "
-        f"with frequencies as parameters is {_lowest(best):.1f} % ({best['learner']})."
+        f"With the protocol of the paper, gradient TAN first has at most {hardest:g} % errors on {name} after "
+        f"{epochs} epochs, which take {in_words(seconds)}. The authors' TensorFlow code takes an estimated "
+        f"{in_words(theirs)} for the same epochs, {theirs / seconds:.0f} times as long. The lowest error of a search "
+        f"that uses frequencies as parameters is {_lowest(best):.1f} % ({best['learner']})."
     )
 
 
@@ -281,11 +280,12 @@ def notes(own, lines):
     return [
         "## Measurement",
         paragraph(
-            f"""Seconds are processor seconds of one thread, from the start of a training or of a structure search;
-            "whole fit" is all of `fit`, also the selection of a loss on held-out rows and the calibration. An error is
-            reached at the first epoch, or at the first structure of a search, with at most this error on the test rows
-            of the published fold, or else by the fitted classifier. CPTs of these structures are fitted to counts
-            within milliseconds, which are left out. {HYBRID} was measured at its end only."""
+            f"""Times are processor seconds of one thread, from the start of a training or of a structure search. The
+            column "whole fit" contains the time of the complete `fit`, including the selection of a loss on held-out
+            rows and the calibration. An error is reached at the first epoch, or at the first structure of a search,
+            with at most this error on the test rows of the published fold, or else by the fitted classifier. CPTs of
+            these structures are fitted to counts within milliseconds, which are left out. {HYBRID} was measured at its
+            end only."""
         ),
         paragraph(
             f"""The protocol of the paper trains {N_EPOCHS} epochs for {CELL}, with the settings of the best of 100 runs

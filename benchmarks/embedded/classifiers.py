@@ -1,8 +1,7 @@
 """Classifiers of codes in C, each with the classes and scores that it must find, bit for bit.
 
-Sources go between `programs.PRELUDE` and what calls them. The networks add up floats in the order of features, as NumPy
-does in single precision here; integers are exact anywhere.
-"""
+Sources are inserted between `programs.PRELUDE` and the calling code. The networks add floats in the order of the
+features, as NumPy does here in single precision. Integer sums are exact in any order."""
 
 import re
 from copy import deepcopy

@@ -4,12 +4,13 @@
     python -m benchmarks.embedded.cycles --packages FOLDER    # compilers and simavr: Debian's packages, unpacked there
 
 Compares TANs of 1, 2, 4 and 8 bits and of floats, naive Bayes, logistic regression, a tree and a forest by emlearn, and
-a small net of 8 bits, all on the codes of letter's published parts. Every program must find the class and the scores
-that Python finds, bit for bit, on every test row; else the command fails. What is not here is left out with the reason.
+a small net of 8 bits, all on the codes of letter's published parts. The command fails unless every program returns the
+same class and scores as Python, bit for bit, on every test row. Models that cannot be measured on this machine are left
+out, with the reason.
 
-Results are appended to results/cycles.jsonl.xz; the command ``benchmarks.embedded.report`` writes the pages. Exact
-cycles are simavr's; those of Cortex-M are a model (see `simulators.py`), the median of the first 200 rows.
-"""
+Results are appended to results/cycles.jsonl.xz; the command ``benchmarks.embedded.report`` writes the pages. Cycles
+from simavr are exact. Cycles of Cortex-M are computed by a model (see `simulators.py`), as the median of the first 200
+rows."""
 
 import tempfile
 from importlib.util import find_spec

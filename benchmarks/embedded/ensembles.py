@@ -3,10 +3,9 @@
     python -m benchmarks.embedded.ensembles                   # bytes of constants
     python -m benchmarks.embedded.ensembles --tools FOLDER    # and of programs; see benchmarks.embedded.toolchain
 
-Two thirds of the rows are for training, and errors are those of the others. All models are exported to C, and the test
-programs compare the classes of all test rows with Python. The flash is that of a program for ATmega2560, with cut
-points. Forests are too large for it.
-"""
+Two thirds of the rows are used for training, and the other rows for the errors. All models are exported to C, and the
+test programs compare the classes of all test rows with Python. The flash is measured for a program for ATmega2560, with
+cut points. Forests are too large for this microcontroller."""
 
 import re
 import subprocess

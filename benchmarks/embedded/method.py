@@ -6,27 +6,28 @@ simulated."""
 
 MICROCONTROLLERS = """\
 - *Models*. The TANs are order-free and trained with the stated number of bits for 300 epochs, seed 0. Naive Bayes has
-  smoothed frequencies. Logistic regression is scikit-learn's on one-hot encoded features, with float weights, or
-  rounded to 8 bits on one scale. The neural network of 48 rectifiers is scikit-learn's on the same inputs, rounded to 8
-  bits after training. It stands for networks that are trained with few bits; `classifiers.net` accepts any layers.
-  Trees are generated as code by emlearn 0.23.
+  smoothed frequencies. Logistic regression is from scikit-learn, is fitted to one-hot encoded features, and has weights
+  that are floats or are rounded to 8 bits on one scale. The neural network of 48 rectifiers is from scikit-learn, has
+  the same inputs, and is rounded to 8 bits after training. It represents networks that are trained with few bits.
+  `classifiers.net` accepts any layers. Trees are generated as code by emlearn 0.23.
 - *Rounding*. Naive Bayes, logistic regression and the neural network are rounded from floats, not trained with few
   bits.
-- *Bytes* are the increase of an empty program by a prediction, including functions for floats. RAM is static bytes and
-  stack, without the row and the output. The compilers are gcc 5.4 for AVR and gcc 12.2 for Cortex-M.
-- *Cycles* of AVR are exact (simavr 1.6, all rows; a test compares them with TIMER1). Cycles of Cortex-M come from a
-  model on top of counted instructions (unicorn 2.1; median of 200 rows), without wait states of the flash.
-  `simulators.py` lists the cycles per instruction. Times are for 16 MHz.
-- *Energy* is cycles times the typical supply current of datasheets, from flash: AVR 1.5 mA at 4 MHz and 3 V, Cortex-M0+
-  93 µA/MHz at 3 V (STM32L081), Cortex-M3 3.9 mA at 16 MHz and 3 V (STM32L100).
-- *Limits of the energies*. The AVR current is that of ATmega324PA in the datasheet of the 1284P. A clock of 16 MHz
-  needs more than 3 V and more energy. The times and energies of AVR therefore do not hold together. The STM32L100 needs
-  one wait state at 16 MHz, which is not counted. Compare energies only within one microcontroller, because
-  manufacturers and years differ.
-- *Exceptions*. Floats of the TAN (173 KB) do not fit into the 128 KB of an ATmega1284P. They were run on an ATmega2560,
-  which has the same core with 22-bit addresses. CPTs with a byte per entry (41 KB) are two arrays behind the program,
-  where far reads cost less than unpacking. The forest is small because AVR's compiler cannot jump across larger trees.
-  It is not representative of forests on other microcontrollers."""
+- *Bytes* are the difference in size between a program with a prediction and an empty program, including functions for
+  floats. RAM includes static data and the stack, without the row and the output. The compilers are gcc 5.4 for AVR and
+  gcc 12.2 for Cortex-M.
+- *Cycles* on AVR are exact (simavr 1.6, all rows; a test compares them with TIMER1). Cycles on Cortex-M are computed by
+  a model from counted instructions (unicorn 2.1; median of 200 rows), without wait states of the flash. `simulators.py`
+  lists the cycles per instruction. Times are for 16 MHz.
+- *Energy* is computed from the cycles and the typical supply current in the datasheets, for programs in flash: AVR 1.5
+  mA at 4 MHz and 3 V, Cortex-M0+ 93 µA/MHz at 3 V (STM32L081), Cortex-M3 3.9 mA at 16 MHz and 3 V (STM32L100).
+- *Limits of the energies*. The current for AVR is the value for ATmega324PA in the datasheet of the 1284P. A clock of
+  16 MHz needs more than 3 V and more energy, so the times and the energies of AVR are for different clocks. The
+  STM32L100 needs one wait state at 16 MHz, which is not counted. Compare energies only within one microcontroller,
+  because manufacturers and years differ.
+- *Exceptions*. The TAN with floats (173 KB) does not fit into the 128 KB of an ATmega1284P. It was run on an
+  ATmega2560, which has the same core with 22-bit addresses. CPTs with a byte per entry (41 KB) are two arrays behind
+  the program, where far reads take less time than unpacking. The forest is small because AVR's compiler cannot jump
+  across larger trees. It is not representative of forests on other microcontrollers."""
 
 MADE = """\
 Each program returned the same class and the same 26 scores as Python, bit for bit, on every test row and

@@ -80,12 +80,12 @@ def summary(costs):
     spent = ", ".join(f"{costs.microseconds(part, BEST) / 1000:.2f} ms on {part.name}" for part in costs.parts)
     text = [
         f"A TAN of four bits has an error of {costs.error(BEST):.2f} % on letter in {kilobytes(costs.flash(BEST))} of "
-        f"flash, and takes {spent} per prediction (16 MHz, -Os)."
+        f"flash, and takes {spent} per prediction (at 16 MHz, compiled with -Os)."
     ]
     if costs.has(FLOATS):
         text.append(
             f"Floats lower the error by {costs.error(BEST) - costs.error(FLOATS):.2f} points, need "
-            f"{costs.flash(FLOATS) / costs.flash(BEST):.1f} times the flash, and take "
+            f"{costs.flash(FLOATS) / costs.flash(BEST):.1f} times as much flash, and take "
             f"{times(*costs.ratios(FLOATS, BEST))} as long."
         )
     if costs.has(NET, REGRESSION):
@@ -94,7 +94,7 @@ def summary(costs):
             f"({times(*costs.ratios(model, BEST))} as long)"
             for model, words in ((NET, "neural network of 8 bits"), (REGRESSION, "logistic regression of 8 bits"))
         )
-        text.append(f"Smaller models are less accurate: {listed}.")
+        text.append(f"Compared with the TAN of four bits, smaller models are less accurate: {listed}.")
     if costs.has(TREE):
         low, high = costs.ratios(BEST, TREE)
         text.append(
@@ -127,13 +127,14 @@ def conclusions(costs):
     if costs.has(BEST, UNPACKED):
         low, high = costs.ratios(UNPACKED, BEST)
         said.append(
-            f"*Packing*: a byte per entry takes {100 * low:.0f} to {100 * high:.0f} % of the time of packed entries, "
-            f"and {costs.flash(UNPACKED) / costs.flash(BEST):.1f} times the flash. Use it if flash is available."
+            f"*Packing*: entries of one byte take {100 * low:.0f} to {100 * high:.0f} % of the time of packed "
+            f"entries, and {costs.flash(UNPACKED) / costs.flash(BEST):.1f} times as much flash. Use entries of one "
+            "byte if enough flash is available."
         )
     if costs.has(BEST, UNPACKED, EIGHT):
         said.append(
             f"*Eight bits* lower the error by {costs.error(BEST) - costs.error(EIGHT):.2f} points, and take "
-            f"{times(*costs.ratios(EIGHT, UNPACKED))} the cycles of four bits in a byte each."
+            f"{times(*costs.ratios(EIGHT, UNPACKED))} the cycles of four-bit entries that are stored in one byte each."
         )
     if costs.has(*SMALL, NET, REGRESSION):
         sizes = "; ".join(f"{m}: {costs.error(m):.1f} % in {kilobytes(costs.flash(m))}" for m in SMALL)
@@ -219,14 +220,14 @@ def write_report(lines, on_computer, folder):
         summary(costs),
         overview(costs),
         conclusions(costs),
-        """All costs on each microcontroller, and on a computer, are on [a page of details](details.md).""",
+        """All costs on each microcontroller and on a computer are on [a separate page](details.md).""",
         f"## How it was measured\n\n{paragraph(INTRODUCTION)}\n\n{MICROCONTROLLERS}",
         MADE,
     ]
     write_sections(folder / "README.md", sections)
     details = [
         "# Microcontrollers: details",
-        "The [summary](README.md) states the verdicts, and explains models, bytes, cycles and energy.",
+        "The [summary](README.md) contains the main results, and explains models, bytes, cycles and energy.",
     ]
     details += [f"## {part.name}\n\n{part_table(costs, part)}" for part in costs.parts]
     details.append(f"## Results on a computer\n\n{computer_table(on_computer)}\n\n{COMPUTER}" if on_computer else "")

@@ -3,8 +3,7 @@
     python -m benchmarks.embedded.toolchain FOLDER
 
 With PATH=FOLDER/usr/bin:$PATH, tests find them, too. avr-gcc and arm-none-eabi-gcc find their headers and libraries
-in addition to themselves; simavr is a library that the runner of `simulators.py` is linked with.
-"""
+relative to their own paths. simavr is a library, to which the runner of `simulators.py` is linked."""
 
 import os
 import shutil

@@ -1,17 +1,16 @@
 """Bytes that a step of a population must move through a device's memory, and the times of the step and its kernels.
 
-All runs are TAN Subset, K = 8, in float32. A step moves at least this, R times:
+All runs are TAN Subset, K = 8, in float32. For R runs, a step moves at least R times the following data:
 
 * sweep: theta, direction and second moment of drawn tables, read and written, and their gradient, written and read;
   theta and direction of tables that are not drawn but within the softmax's reach, read, and theta, written;
 * batch: codes, starts of rows, the rows themselves (at most those of a table) and the gradients of scores, once each.
 
-With caches that hold the population, fewer bytes may be moved. The gradients of choices read rows of tables through
+If the caches hold the population, fewer bytes may be moved. The gradients of choices read rows of tables through
 caches; the floor leaves these out, and the table of floors has them in a separate column. "The end" is that of a short
 training, whose rate of the logits is higher by the factor by which it is shorter than 500 epochs: after 40 epochs 5 %
 of letter's undrawn cells are within reach and 16 % of usps', after 500 plain epochs 10 and 8 %. (The 10,000 generated
-rows of mnist make fewer steps than its own rows would, and leave more within reach.)
-"""
+rows of mnist make fewer steps than its own rows would, and leave more within reach.)"""
 
 from collections import Counter
 from functools import partial

@@ -2,7 +2,7 @@
 
 A multiprocessor of an H100 or H200 has 65,536 registers, which warps take in units of 256, 228 kB of shared memory, of
 which a block takes 1 kB for itself, and 64 warps. The floor of a kernel is the time of its least memory traffic at the
-nominal bandwidth of an H100. Nothing runs on a device here.
+nominal bandwidth of an H100. The command does not run any kernel.
 
 Bytes of a step of R runs, in addition to those of measure.py: draw_structures reads and writes the logits and both of
 their Adam moments (48 bytes per CPT), the noise, the perturbed logits and the gradients of choices of this step and of

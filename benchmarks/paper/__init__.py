@@ -1,1 +1,1 @@
-"""The papers that are reproduced: a command each, with data, learners, results, report and figures in its folder."""
+"""The reproduced papers: one command per paper, with data, learners, results, report and figures in its folder."""

@@ -1,4 +1,4 @@
-"""Claims of the text of a paper, and whether they hold for the results here."""
+"""Claims in the text of a paper, and whether the results here confirm them."""
 
 from typing import NamedTuple
 

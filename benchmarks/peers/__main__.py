@@ -4,9 +4,9 @@
     python -m benchmarks.peers                # measure; writes results.json, README.md and classics.png
     python -m benchmarks.peers --report-only  # table and plot from results.json, without the peers
 
-Times are medians of a few calls. Each library compiles and loads on a few rows before, and gets the data in its own
-format. All smooth every CPT with one count per entry; the report lists the differences.
-"""
+Times are medians of a few calls. Before the measurement, each library is called with a few rows, so that it compiles
+and loads. Each library receives the data in its own format. All libraries smooth CPTs with one count per entry, and the
+report lists the differences."""
 
 import json
 import os

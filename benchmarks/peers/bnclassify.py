@@ -122,8 +122,8 @@ def report(data, n_repeats):
         "# Published figures of bnclassify",
         paragraph(
             """The package bnclassify (R) and tanlearn give the same numbers on car where the computation is
-            deterministic. Cross-validated accuracies agree up to the spread of the folds and the rounding of the
-            published ones. This command computes the page, without R:"""
+            deterministic. Cross-validated accuracies agree up to the variation between folds and the rounding of the
+            published accuracies. The following command computes this page without R:"""
         ),
         "```console\n$ python -m benchmarks.peers.bnclassify\n```",
         "## Equal numbers",
@@ -133,17 +133,18 @@ def report(data, n_repeats):
             ["model", "source", "published", f"tanlearn, {n_repeats} repetitions", "difference"], rows, left=range(2)
         ),
         paragraph(
-            f"""Published accuracies are single runs with unknown folds; those of the paper are rounded to percents in
-            its text. FSSJ with five folds and epsilon 0 selects five of the six features in the paper. Ties are broken
-            at random there, and here by name. `SemiNaiveBayesClassifier()` uses {min(n_used)} to {max(n_used)} features
-            with {n_repeats} seeds of the folds, and {np.median(n_used):.0f} in the median."""
+            f"""Published accuracies are from single runs with unknown folds, and the accuracies in the paper are
+            rounded to percent. FSSJ with five folds and epsilon 0 selects five of the six features in the paper. Ties
+            are broken at random in bnclassify, and by name in tanlearn. `SemiNaiveBayesClassifier()` uses {min(n_used)}
+            to {max(n_used)} features with {n_repeats} seeds of the folds, and {np.median(n_used):.0f} in the median."""
         ),
         "## Sources and what is not compared",
         paragraph(
-            """README: README of bnclassify 0.4.8. Paper: B. Mihaljevic, C. Bielza, P. Larranaga, bnclassify: Learning
-            Bayesian Network Classifiers, The R Journal 10, 2018, section on usage. The accuracies of the paper on other
-            data sets are in a figure, without numbers, and are not compared. WANBIA and AWNB cannot be equal, because
-            bnclassify normalizes the weighted probabilities of each feature, and the original papers do not."""
+            """"README" is the README of bnclassify 0.4.8. "Paper" is B. Mihaljevic, C. Bielza, P. Larranaga,
+            bnclassify: Learning Bayesian Network Classifiers, The R Journal 10, 2018, section on usage. The paper shows
+            accuracies on other data sets in a figure without numbers, so they are not compared. Results of WANBIA and
+            AWNB cannot be equal, because bnclassify normalizes the weighted probabilities of each feature, unlike the
+            original papers."""
         ),
     ]
 

@@ -36,8 +36,8 @@ MAX_PARENTS = 3
 
 HEAD = """# Hill climbing by BDeu and BIC in other libraries
 
-Scores and times of hill climbing over general networks, in comparisons of a data set and a score each:
-"""
+The page compares scores and times of hill climbing over general networks. Each comparison is for one data set and one
+score: """
 COMMANDS = """```console
 $ pip install -e ".[peers]"
 $ python -m benchmarks.peers.climbing
@@ -47,14 +47,15 @@ NOTES = """
 ## How to read it
 
 - **score** is the score of the network in nats, computed from the rows by one function that is independent of the
-  libraries. Larger is better; the best score of each data set is in bold. **arcs** is the number of arcs between
+  libraries. Larger is better, and the best score of each data set is in bold. **arcs** is the number of arcs between
   features and class. The number in brackets is the time relative to tanlearn.
-- tanlearn is `MarkovBlanketClassifier(search=HillClimbing(max_parents=3), initial="empty")` on codes, with the
-  estimation of the CPTs of the blanket; with restarts, the search also has `tabu_length=10, n_restarts=20`. The others
-  are `BNLearner` with greedy hill climbing (pyAgrum) and `HillClimbSearch` (pgmpy). Each library gets the rows in its
-  own format; the conversion is not timed.
-- All searches start without arcs and make the best of all additions, removals and reversals with at most three parents
-  per node. BDeu has an equivalent sample size of 1. Values that no row has do not count as values of a node.
+- tanlearn is `MarkovBlanketClassifier(search=HillClimbing(max_parents=3), initial="empty")` on codes, including the
+  estimation of the CPTs in the Markov blanket. With restarts, the search also has `tabu_length=10, n_restarts=20`. The
+  others are `BNLearner` with greedy hill climbing (pyAgrum) and `HillClimbSearch` (pgmpy). Each library receives the
+  rows in its own format, and the conversion is not timed.
+- All searches start without arcs. In each step, they make the best of all additions, removals and reversals that lead
+  to at most three parents per node. BDeu has an equivalent sample size of 1. Values that do not occur in the rows do
+  not count as values of a node.
 - Equal scores of two searches do not imply equal networks: the direction of some arcs does not change BDeu and BIC, so
   libraries break such ties differently and may end in different local optima.
 """

@@ -22,22 +22,21 @@ $ python -m benchmarks.peers --report-only  # from results.json, without the pee
 NOTES = f"""## How to read it
 
 - **tanlearn** calls `fit(X, y)` and `predict(X)`, which validate the data. **tanlearn, encoded** starts from codes, as
-  searches do. The other libraries receive the data in their own format; the conversion is not timed.
+  searches do. The other libraries receive the data in their own format, and the conversion is not timed.
 - The numbers in brackets are times relative to `{REFERENCE}`. *Same class* is the fraction of predicted rows with the
   class that {REFERENCE} predicts. *Edges* is the number of edges between features.
-- Compilation and first calls, on a few rows, are not timed.
-- All libraries smooth with a pseudo-count of one per CPT entry. Some differences remain. pyAgrum leaves out edges of
-  less than half the mean mutual information, and smooths before it computes the information. pgmpy leaves out features
-  without information. Roots differ, and so does the feature of an edge that is smoothed as the child. scikit-learn does
-  not smooth the class frequencies.
-- pgmpy predicts only the first rows, and its accuracy is that of these rows. Its naive Bayes is a
+- Compilation, and the first calls on a few rows, are not timed.
+- All libraries smooth with a pseudo-count of one per CPT entry. Some differences remain. pyAgrum leaves out edges with
+  less than half the mean mutual information, and smooths counts before it computes the information. pgmpy leaves out
+  features without information. Roots differ, and so do the directions of edges, which determine the CPT that is
+  smoothed. scikit-learn does not smooth the class frequencies.
+- pgmpy predicts only the first rows, and its accuracy is measured on these rows. Its naive Bayes is a
   `DiscreteBayesianNetwork` without edges between features, because the class `NaiveBayes` of pgmpy 1.1.2 raises a
   `TypeError` in `predict`.
 - A fit is skipped if it would take longer than `--limit`. The estimate is a fit of the first 16 columns, scaled by the
   number of pairs of columns.
 - *Pair counts* are the input of Chow-Liu: the joint counts of two values and a class, for all pairs of features. The
-  one-hot product computes them with one float32 matrix product per class; its time includes the one-hot encoding.
-"""
+  one-hot product computes them with one float32 matrix product per class. Its time includes the one-hot encoding. """
 
 
 def duration(seconds):
@@ -64,7 +63,7 @@ def verdicts(measured):
             own = sorted(row["fit"] / base[row["set"]] for row in rows if row["library"] == library)
             ranges.append(f"{ratio(own[0], 1)} to {ratio(own[-1], 1)} times as long in {library}")
         if ranges:
-            yield f"Relative to {REFERENCE}, a fit of {task} takes {joined(ranges)}."
+            yield f"Relative to {REFERENCE}, fitting {task} takes {joined(ranges)}."
 
 
 def provenance(measured, commands):
@@ -154,8 +153,8 @@ def plot(measured, path):
 
 def write_report(measured, folder):
     """Write README.md and classics.png."""
-    how = f"""Times are medians of up to {measured["repeats"]} calls (fewer for calls of seconds), in processor time, on
-    the published training and test parts. All libraries run in one process with one thread each."""
+    how = f"""Times are medians of the processor time of up to {measured["repeats"]} calls (fewer if a call takes
+    seconds), on the published training and test parts. All libraries run in one process with one thread each."""
     left_out = [f"{name} is left out: {why}." for name, why in measured["left_out"].items()]
     start = [TITLE, paragraph(" ".join(verdicts(measured))), PICTURE, paragraph(how), *left_out]
     text = "\n".join(

@@ -1,12 +1,11 @@
 """Outliers without labels: TANDensity and learners of scikit-learn and PyOD, with a rare class as the anomaly.
 
-    python -m benchmarks.quality.anomalies run --pyod OTHER/bin/python   # ten minutes; goes on where it stopped
+    python -m benchmarks.quality.anomalies run --pyod OTHER/bin/python   # ten minutes; resumes if interrupted
     python -m benchmarks.quality.anomalies report                        # writes anomalies.md from what is finished
     python -m benchmarks.quality.anomalies pack
 
-PyOD runs in an environment of its own, which --pyod names; without the option, its learners are left out. To repeat all
-runs after a change of TANDensity, remove results/anomalies.jsonl and results/anomalies.jsonl.xz.
-"""
+PyOD runs in a separate environment, which --pyod names. Without this option, the learners of PyOD are left out. To
+repeat all runs after a change of TANDensity, remove results/anomalies.jsonl and results/anomalies.jsonl.xz."""
 
 import json
 import subprocess
@@ -159,17 +158,18 @@ def write_report(lines, path):
     seconds = [
         np.median([line["seconds"] for line in lines if line["learner"] == name] or [np.nan]) for name in LEARNERS
     ]
-    intro = f"""Each learner is fitted to rows without their classes, and ranks the same rows. About {RARE:.0%} of the
-    rows have the rare class. It is the smallest class with at least {FEWEST} rows. The rule of `TANDensity` for missing
-    values was adopted after its AUC on these data sets was known."""
-    made = f"""Means over {len(SEEDS)} draws of up to {MOST_ROWS:,} rows. All learners have their defaults. Learners
-    other than `TANDensity` get categories as indicators, standardized numbers, and the most frequent category or the
-    mean for missing values."""
+    intro = f"""Each learner is fitted to rows without their classes, and ranks the same rows. About {100 * RARE:.0f} %
+    of the rows have the rare class, which is the smallest class with at least {FEWEST} rows. The rule of `TANDensity`
+    for missing values was adopted after its AUC on these data sets was known."""
+    made = f"""Results are means over {len(SEEDS)} draws of up to {MOST_ROWS:,} rows. All learners have their defaults.
+    Learners other than `TANDensity` get categories as indicators, standardized numbers, and the most frequent category
+    or the mean for missing values."""
     commands = "benchmarks.quality.anomalies run --pyod OTHER/bin/python", "benchmarks.quality.anomalies report"
     times = ", ".join(f"{name} {value:.2f}" for name, value in zip(LEARNERS, seconds, strict=True))
-    advice = """Use `TANDensity` to find rows with an improbable combination of values. It misses a rare class that is a
-    homogeneous group of its own, because a latent class can represent the group, as on vote. The learners of PyOD find
-    rows with rare values of single columns. These are mean areas under the ROC curve (AUC; higher is better):"""
+    advice = """Use `TANDensity` to find rows with an improbable combination of values. It misses a rare class that
+    forms a homogeneous group, as in the data set vote, because a latent class can represent the group. The learners of
+    PyOD find rows with rare values of single columns. The table shows mean areas under the ROC curve (AUC; higher is
+    better):"""
     sections = ["# Outliers without labels", paragraph(advice)]
     sections += [summary(lines, {"categorical": CATEGORICAL, "numeric": NUMERIC}), paragraph(intro)]
     sections += ["## Data sets with mostly categorical columns", table(lines, CATEGORICAL)]

@@ -1,16 +1,15 @@
 """Calibration of predicted probabilities, with and without a scale fitted to held-out rows.
 
-    python -m benchmarks.quality.calibration run       # two minutes; resumes where it stopped
+    python -m benchmarks.quality.calibration run       # two minutes; resumes if interrupted
     python -m benchmarks.quality.calibration report    # writes calibration.md and calibration.png
     python -m benchmarks.quality.calibration pack
 
 A third of the rows of each stratified split is held out. Confidence is the probability of the predicted class. The
 expected calibration error (ECE) puts confidences into ten bins of equal width, and averages the difference of mean
-confidence and accuracy of the bins over rows. It is never 0, so the table also has the ECE that a model with the same,
-true confidences would have by chance. The digits are bundled; the other data sets must be in a folder next to
-the project. To repeat all runs after a change of the learners, remove results/calibration.jsonl and
-results/calibration.jsonl.xz.
-"""
+confidence and accuracy of the bins over rows. The ECE is never 0, so the table also contains the ECE that a calibrated
+model with the same confidences would have by chance. The digits are part of scikit-learn, and the other data sets must
+be in a folder next to the project. To repeat all runs after a change of the learners, remove results/calibration.jsonl
+and results/calibration.jsonl.xz."""
 
 import warnings
 
@@ -149,9 +148,9 @@ def summary(found):
     classes = "The errors are equal" if not changed else f"The error changes in {changed} splits"
     return paragraph(
         f"""Calibration lowers the expected calibration error (ECE) of {judged} from {mean(before, "ece"):.1f} to
-        {mean(after, "ece"):.1f} percentage points, as a mean over {len(sets)} data sets ({", ".join(sets)}). True
-        confidences of the same size would have an ECE of {mean(after, "chance"):.1f} points by chance. The mean log
-        loss decreases from {mean(before, "log_loss"):.3f} to {mean(after, "log_loss"):.3f} nats. Over all
+        {mean(after, "ece"):.1f} percentage points, as a mean over {len(sets)} data sets ({", ".join(sets)}). If the
+        same confidences were exactly calibrated, the ECE would be {mean(after, "chance"):.1f} points by chance. The
+        mean log loss decreases from {mean(before, "log_loss"):.3f} to {mean(after, "log_loss"):.3f} nats. Over all
         {len(learners)} learners, calibration lowers the ECE in {n_ece} and the log loss in {n_loss} of {len(pairs)}
         splits. {classes}. The largest remaining ECE is {mean(found[worst], "ece"):.1f} points ({worst[1]} on
         {worst[0]})."""
@@ -180,13 +179,13 @@ def write_report(lines, folder):
     if not lines:
         raise SystemExit("nothing is finished: the command run does it.")
     found = cells(lines)
-    drawn = f"""The picture shows the accuracy over the confidence, with the rows of all splits. Models below the line
-    are overconfident. Dotted lines are models without calibration. Bins of fewer than {FEWEST} rows are left out."""
+    drawn = f"""The plot shows the accuracy over the confidence for the rows of all splits. Models below the diagonal
+    are overconfident. Dotted lines are models without calibration. Bins with fewer than {FEWEST} rows are left out."""
     measured = f"""Each entry is a mean over {max(map(len, found.values()))} stratified splits, with a third of the rows
-    held out. The confidence is the probability of the predicted class. The ECE is the mean difference of confidence and
-    accuracy in ten bins of the confidence. The column "by chance" is the ECE of a model whose confidences are the same
-    and true. Calibration multiplies the log probabilities by a scale that is fitted to held-out rows of the training
-    part, which leaves the predicted classes unchanged."""
+    held out. The confidence is the probability of the predicted class. The ECE is the mean difference between
+    confidence and accuracy in ten bins of the confidence. The column "by chance" is the ECE of a calibrated model with
+    the same confidences. Calibration multiplies the log probabilities by a scale that is fitted to held-out rows of the
+    training part, which leaves the predicted classes unchanged."""
     made = made_by(lines, "benchmarks.quality.calibration run", "benchmarks.quality.calibration report")
     sections = [
         "# Calibration",

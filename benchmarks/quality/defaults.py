@@ -1,6 +1,6 @@
 """Defaults of gradient learners, compared with fixed settings, on all raw sets of up to 30,000 rows.
 
-    python -m benchmarks.quality.defaults run                     # an hour or two; goes on where it stopped
+    python -m benchmarks.quality.defaults run                     # an hour or two; resumes if interrupted
     python -m benchmarks.quality.defaults run --sets car chess
     python -m benchmarks.quality.defaults report                  # writes defaults.md and defaults_details.md
 
@@ -143,9 +143,9 @@ def summary(found, half, judged):
     losses = [max(mean(found, names, pair[k], "log_loss") for pair in pairs) for k in (0, 1)]
     text = f"""On average over {len(names)} raw data sets, {best} has the lowest error of all defaults,
     {error[DEFAULTS[best]]:.2f} %. The best fixed setting for the maximum-likelihood tree, {tree_}, has
-    {error[TREES[tree_]]:.2f} %. The default has a lower mean error than its own fixed setting for {n_lower} of
-    {len(pairs)} learners, by {max(gains):.2f} points at most. The highest mean log loss decreases from {losses[0]:.3f}
-    to {losses[1]:.3f} nats."""
+    {error[TREES[tree_]]:.2f} %. For {n_lower} of {len(pairs)} learners, the defaults have a lower mean error than the
+    fixed setting of the same learner, by at most {max(gains):.2f} points. The highest mean log loss is {losses[0]:.3f}
+    nats with fixed settings and {losses[1]:.3f} nats with defaults."""
     worse = {short: judged[1].misses.get(short, 0) for short in DEFAULTS}
     most = max(worse, key=worse.get)
     n_none = sum(not n for n in worse.values())
@@ -163,14 +163,14 @@ def method(lines, found):
     """Return how the figures were made, and what they mean."""
     n_published = sum(name.endswith(PUBLISHED) for name in found)
     compared = f"""Fixed settings are 100 iterations or epochs of one loss, without calibration. The loss and the number
-    of iterations of defaults are selected on held-out rows. ML to CrossTuned are parameters of the maximum-likelihood
-    tree (TAN-CMI). ML has no settings to select, and CrossTuned is `CrossTuned()`. Subset and Order-free are gradient
-    TAN. An error is clearly higher if it is over {WORSE:g} point and over two standard errors of the paired
-    difference above the other."""
+    of iterations of defaults are selected on held-out rows. ML, CG-CL, CG-MM, HYB and CrossTuned are parameter learners
+    for the maximum-likelihood tree (TAN-CMI). ML has no settings to select, and CrossTuned is `CrossTuned()`. Subset
+    and Order-free are gradient TAN. An error is clearly higher than another one if the difference is over {WORSE:g}
+    point and over two standard errors of the paired difference."""
     data = f"""The {len(found) - n_published} raw data sets have five stratified folds (seed 0) and keep their missing
-    values; {n_published} data sets are discretized and split as in papers. Means are over raw data sets on which all
-    learners are finished: "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others.
-    Learners have seed 0, and seconds are processor time of one thread. Log losses are in nats."""
+    values; {n_published} data sets are discretized and split as in papers. Means are over the raw data sets on which
+    all learners are finished. In alphabetical order, the first, third, ... data sets are "{HALVES[0]}", and the others
+    are "{HALVES[1]}". Learners have seed 0, and seconds are processor time of one thread. Log losses are in nats."""
     made = made_by(lines, "benchmarks.quality.defaults run", "benchmarks.quality.defaults report")
     return "\n\n".join((paragraph(compared), paragraph(data), made))
 
@@ -181,7 +181,7 @@ def write_report(lines, folder):
     if not found:
         raise SystemExit("nothing is finished: the command run does it.")
     judged, lacking = judge(found, half), unfinished(lines, found)
-    pairs = f"""Each pair is the mean of the fixed setting{ARROW}the default. The number of data sets is in
+    pairs = f"""Each pair shows the mean with the fixed setting{ARROW}with the default. The number of data sets is in
     brackets."""
     sections = [
         "# Defaults and fixed settings",
@@ -189,17 +189,17 @@ def write_report(lines, folder):
         means_table(found, half),
         paragraph(pairs),
         "## Missed targets",
-        paragraph("""Each entry is the number of misses of a default; misses are bold. The [page of
-        details](defaults_details.md) lists them, with the errors and log losses of each data set."""),
+        paragraph("""Each entry is the number of times that a default misses the target, in bold if it is not 0. The
+        [details](defaults_details.md) list them, with the errors and log losses of each data set."""),
         missed_targets(judged),
         f"## How it was measured\n\n{method(lines, found)}",
     ]
     write_sections(folder / "defaults.md", sections)
-    text = f"""The [summary](defaults.md) states the verdicts, and explains data and learners. The first number of a
-    pair is the fixed setting, the second the default. Errors are those of all test rows. The column \N{PLUS-MINUS SIGN}
-    is the largest standard error of a row. Bold defaults have a clearly higher error than the best of the four fixed
-    settings for the maximum-likelihood tree: by over {WORSE:g} point, and over two standard errors of the paired
-    difference."""
+    text = f"""The [summary](defaults.md) contains the main results, and explains data and learners. The first number of
+    a pair is the result of the fixed setting, and the second number is the result of the default. Errors are those of
+    all test rows. The column \N{PLUS-MINUS SIGN} is the largest standard error of a row. Bold defaults have a clearly
+    higher error than the best of the four fixed settings for the maximum-likelihood tree: by over {WORSE:g} point, and
+    over two standard errors of the paired difference."""
     sections = [
         "# Defaults and fixed settings: details",
         paragraph(text),
@@ -222,7 +222,7 @@ def report(arguments):
 def main(argv=None):
     """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
+    running.add_argument("--sets", nargs="+", metavar="SET", help="all by default")
     add_choices(running, "--learners", LEARNERS)
     execute(parser, argv)
 

@@ -77,17 +77,18 @@ def report(found, data):
         "# How far margin searches are from the optimum",
         paragraph(
             f"""`ExactMarginSearch` proves the forest of maximum margin on {n_proved} of {len(found)} data sets. The
-            other searches reach this optimum on these numbers of data sets: {counts}."""
+            other searches reach this optimum on the following numbers of data sets: {counts}."""
         ),
         markdown_table(["set", "features / rows / classes", *SEARCHES, "optimum", "nodes"], rows, left=range(2)),
         paragraph(
-            f"""Scores are mean margins of the training rows in nats, capped at {GAMMA:g}. The best ones of a set are in
-            bold. Where the search ended after {MAX_NODES} nodes of branch and bound, no forest has a larger score than
-            the one under "optimum". Annealing has its default number of steps and seed 0."""
+            f"""Scores are mean margins of the training rows in nats, capped at {GAMMA:g}. The best scores of each data
+            set are in bold. If the search ended after {MAX_NODES} nodes of branch and bound, the column "optimum"
+            contains an upper bound on the score of all forests. Annealing has the default number of steps and seed
+            0."""
         ),
         "## Seconds",
         markdown_table(["set", *SEARCHES], seconds),
-        "Wall-clock times of one thread on a shared 2-core x86_64 machine.",
+        "Times are wall-clock seconds of one thread on a shared 2-core x86_64 machine.",
         made_by([{"versions": VERSIONS}], "benchmarks.quality.exact_margin"),
     ]
 

@@ -1,6 +1,6 @@
-"""Imputation of values lost at random: TANImputer, compared with imputers of scikit-learn.
+"""Imputation of values that are removed at random: TANImputer, compared with imputers of scikit-learn.
 
-    python -m benchmarks.quality.imputation run                     # half an hour; goes on where it stopped
+    python -m benchmarks.quality.imputation run                     # half an hour; resumes if interrupted
     python -m benchmarks.quality.imputation run --sets vote --imputers tanlearn
     python -m benchmarks.quality.imputation report                  # writes imputation.md from what is finished
     python -m benchmarks.quality.imputation pack
@@ -261,7 +261,7 @@ def write_report(lines, path):
     correctly than the other imputers. For data with numeric columns only, try `IterativeImputer` first. With forests,
     its errors are smaller on vehicle, page-blocks, iris, glass, wine-quality-white and segment, because `TANImputer`
     uses only the interval of a number."""
-    means_of = "These are means over the data sets that were not used to choose the defaults of `TANImputer`:"
+    means_of = "The table shows means over the data sets that were not used to choose the defaults of `TANImputer`:"
     summary = markdown_table(
         ["imputer", "correct categories [%]", "error of numbers [standard deviations]", "time [s]"],
         [
@@ -271,10 +271,10 @@ def write_report(lines, path):
     )
     method = f"""A fifth of all values is removed completely at random ({len(SEEDS)} draws). Each imputer is fitted to
     the remaining values of the same rows. The error of numbers is the root mean squared error. From data sets with more
-    than {MOST_ROWS:,} rows, {MOST_ROWS:,} random rows are used. All imputers have their defaults, except that forests
-    have {N_TREES} trees and {N_ROUNDS} rounds. `KNNImputer` gets categories as indicators, and standardized numbers.
-    `BayesianRidge` gets codes of categories, and its predictions are rounded to codes. Forests classify categories, as
-    in missForest."""
+    than {MOST_ROWS:,} rows, {MOST_ROWS:,} rows are drawn at random. All imputers have their defaults, except that
+    forests have {N_TREES} trees and {N_ROUNDS} rounds. `KNNImputer` receives categories as indicators, and standardized
+    numbers. `BayesianRidge` receives the codes of categories, and its predictions are rounded to codes. Forests
+    classify categories, as in missForest."""
     made = made_by(lines, "benchmarks.quality.imputation run", "benchmarks.quality.imputation report")
     sections = ["# Imputation of missing values", paragraph(advice), means_of, summary]
     for title, names in (

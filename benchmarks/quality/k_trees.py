@@ -1,6 +1,6 @@
-"""Gradient k-trees, compared with trees and KDB-2, on raw sets and on letter, satimage and usps as papers have them.
+"""Gradient k-trees, compared with trees and KDB-2, on raw data sets and on letter, satimage and usps as in papers.
 
-    python -m benchmarks.quality.k_trees run                     # some hours; goes on where it stopped
+    python -m benchmarks.quality.k_trees run                     # some hours; resumes if interrupted
     python -m benchmarks.quality.k_trees run --sets car chess
     python -m benchmarks.quality.k_trees report                  # writes k_trees.md and k_trees_details.md
     python -m benchmarks.quality.k_trees pack
@@ -141,10 +141,10 @@ def write_report(lines, folder):
     made = made_by(lines, "benchmarks.quality.k_trees run", "benchmarks.quality.k_trees report")
     sections = ["# Gradient k-trees", summary(found)]
     sections += [summary_table(found) if whole(found) else ""]
-    sections += ["Errors, log losses and seconds per data set are on [a page of details](k_trees_details.md)."]
+    sections += ["Errors, log losses and seconds per data set are on [a separate page](k_trees_details.md)."]
     sections += ["## How it was measured", paragraph(compared), made]
     write_sections(folder / "k_trees.md", sections)
-    text = """The [summary](k_trees.md) states the verdicts, and explains data and learners. The column
+    text = """The [summary](k_trees.md) contains the main results, and explains data and learners. The column
     \N{PLUS-MINUS SIGN} is the largest standard error of a row, and the lowest value is in bold."""
     sections = ["# Gradient k-trees: details", paragraph(text)]
     sections += ["## Errors in %", table(found, "error", 2)]

@@ -1,12 +1,11 @@
 """The table of learners on the site: every learner of the registry on five sets of different kinds.
 
-    python -m benchmarks.quality.learners_table run       # ten minutes; goes on where it stopped
+    python -m benchmarks.quality.learners_table run       # ten minutes; resumes if interrupted
     python -m benchmarks.quality.learners_table report    # writes the table into docs/learners/table.md
     python -m benchmarks.quality.learners_table pack
 
-Five stratified folds of every set, learners as they are by default, seed 0, one thread. To measure anew after a change
-of the learners, remove results/learners_table.jsonl and results/learners_table.jsonl.xz.
-"""
+Each data set has five stratified folds. Learners have their defaults, seed 0 and one thread. To repeat all runs after a
+change of the learners, remove results/learners_table.jsonl and results/learners_table.jsonl.xz."""
 
 import numpy as np
 
@@ -72,7 +71,7 @@ def explanation(lines, found):
     texts = [
         """Each entry is the test error in % and the log loss in nats, in five stratified folds. The lowest error of a
         data set is in bold, and its standard error is below the name of the data set. A difference of two or three
-        standard errors may be chance. The ranking of the learners depends on the data set ([defaults on all data
+        standard errors may be due to chance. The ranking of the learners depends on the data set ([defaults on all data
         sets](../../benchmarks/quality/defaults.md)).""",
         f"""An entry is a dash if the learner needs complete rows ({GAPS} has missing values), takes minutes ({CONVEX}
         on {" and ".join(TOO_LARGE)}) or fails{":" if failed else "."}""",

@@ -1,6 +1,6 @@
 """Parent dropout and the candidates of HybridCV, for the most likely tree, on all raw sets of up to 10,000 rows.
 
-    python -m benchmarks.quality.parent_dropout run                     # an hour; goes on where it stopped
+    python -m benchmarks.quality.parent_dropout run                     # an hour; resumes if interrupted
     python -m benchmarks.quality.parent_dropout run --sets car chess
     python -m benchmarks.quality.parent_dropout report                  # writes parent_dropout.md and its details
 
@@ -130,7 +130,7 @@ def verdicts(found, half):
                 listed = ", ".join(f"{name} {points:+.2f}" for name, points in {**less, **more}.items())
                 sentences.append(
                     f"*{ours}* relative to *{without}*, {part}: a clearly lower error on {len(less)} of {len(names)} "
-                    f"sets, a clearly higher one on {len(more)}{f' ({listed} points)' if listed else ''}."
+                    f"data sets and a clearly higher error on {len(more)}{f' ({listed} points)' if listed else ''}."
                 )
     return "\n".join(f"- {sentence}" for sentence in sentences)
 
@@ -144,7 +144,7 @@ def write_report(lines, folder):
         " ".join(repr(PARAMETERS["long"]).split())
     }`. *0.15*, *0.3* and *0.5* are its parent_dropout. The selection of HybridCV uses held-out rows of the training
     part."""
-    how = f"""Raw data sets of up to {MOST_ROWS:,} rows have five folds; three data sets are split as in papers. A
+    how = f"""Raw data sets with up to {MOST_ROWS:,} rows have five folds, and three data sets are split as in papers. A
     difference is clear if it exceeds {CLEAR:g} standard errors of the paired difference. Means are over raw data sets:
     "{HALVES[0]}" are the first, third, ... in alphabetical order, "{HALVES[1]}" the others. Seconds are processor time
     of one thread."""
@@ -153,7 +153,7 @@ def write_report(lines, folder):
         "# Parent dropout",
         summary(found, half),
         means(found, half),
-        "Errors and seconds per data set are on [a page of details](parent_dropout_details.md).",
+        "Errors and seconds per data set are on [a separate page](parent_dropout_details.md).",
         "## How it was measured",
         *map(paragraph, (compared, how)),
         made,
@@ -161,7 +161,7 @@ def write_report(lines, folder):
     write_sections(folder / "parent_dropout.md", sections)
     sections = [
         "# Parent dropout: details",
-        "The [summary](parent_dropout.md) states the verdicts, and explains data and learners.",
+        "The [summary](parent_dropout.md) contains the main results, and explains data and learners.",
         verdicts(found, half),
         "## Errors in %",
         table(found, "error", 2),
@@ -179,7 +179,7 @@ def report(arguments):
 def main(argv=None):
     """Parse the command line and run it."""
     parser, running = parsers(__doc__, __spec__, run, report)
-    running.add_argument("--sets", nargs="+", metavar="SET", help="by default all of them")
+    running.add_argument("--sets", nargs="+", metavar="SET", help="all by default")
     add_choices(running, "--learners", PARAMETERS)
     execute(parser, argv)
 

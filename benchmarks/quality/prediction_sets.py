@@ -1,7 +1,7 @@
 """Coverage and size of prediction sets, without and with rows held back, on twenty raw data sets.
 
     pip install -e ".[peers]"
-    python -m benchmarks.quality.prediction_sets run       # some minutes; goes on where it stopped
+    python -m benchmarks.quality.prediction_sets run       # some minutes; resumes if interrupted
     python -m benchmarks.quality.prediction_sets report    # writes prediction_sets.md
     python -m benchmarks.quality.prediction_sets pack
 
@@ -106,12 +106,12 @@ def findings(lines, names):
         smaller = int((size[:, 0] < size[:, 1]).sum())
         low, high = 100 * coverage[:, 0].min(), 100 * coverage[:, 0].max()
         yield paragraph(f"""With the {learner}, the sets of `ConformalClassifier` contain the true class in
-        {100 * coverage[:, 0].mean():.1f} % of the rows, as a mean over {len(names)} data sets; the coverage of single
-        data sets is {low:.1f} to {high:.1f} %. It is within two points of the required {100 * COVERAGE:.0f} % on
-        {within[0]} data sets. If a fifth of the training rows is used for calibration only, the mean is
-        {100 * coverage[:, 1].mean():.1f} %, and {within[1]} data sets are within two points. `ConformalClassifier` has
-        the smaller sets on {smaller} data sets, with {size[:, 0].mean():.2f} instead of {size[:, 1].mean():.2f} classes
-        on average.""")
+        {100 * coverage[:, 0].mean():.1f} % of the rows, as a mean over {len(names)} data sets. On single data sets,
+        this coverage is {low:.1f} to {high:.1f} %, and it is within two points of the required {100 * COVERAGE:.0f} %
+        on {within[0]} data sets. If a fifth of the training rows is used for calibration only, the mean coverage is
+        {100 * coverage[:, 1].mean():.1f} %, and it is within two points on {within[1]} data sets. The sets of
+        `ConformalClassifier` are smaller on {smaller} data sets, with {size[:, 0].mean():.2f} instead of
+        {size[:, 1].mean():.2f} classes on average.""")
 
 
 def write_report(lines, path):
@@ -128,10 +128,10 @@ def write_report(lines, path):
                 factor = 100 if what == "coverage" else 1
                 for name, row in zip(names, rows, strict=True):
                     row.append(f"{factor * mean(lines, name, learner, method, what):.{digits}f}")
-    text = f"""The table contains means over {N_SPLITS} random splits. Half of the rows are for training. "{OURS}" is
-    `ConformalClassifier` with ten folds. "{HELD_BACK}" is `SplitConformalClassifier` of MAPIE with the same classifier:
-    {100 * CALIBRATION:.0f} % of the training rows are used for calibration only. Both keep empty sets. Classes of fewer
-    than 20 rows are left out. No setting was chosen with these data sets."""
+    text = f"""The table contains means over {N_SPLITS} random splits. Half of the rows are used for training. "{OURS}"
+    is `ConformalClassifier` with ten folds. "{HELD_BACK}" is `SplitConformalClassifier` of MAPIE with the same
+    classifier: {100 * CALIBRATION:.0f} % of the training rows are used for calibration only. Both methods keep empty
+    sets. Classes with fewer than 20 rows are left out. No setting was chosen with these data sets."""
     made = made_by(lines, "benchmarks.quality.prediction_sets run", "benchmarks.quality.prediction_sets report")
     sections = ["# Prediction sets", *findings(lines, names), markdown_table(header, rows)]
     sections += ["## How it was measured", paragraph(text), made]

@@ -1,6 +1,6 @@
 """Errors of naive Bayes and trees from counts with noise for privacy, over epsilon, on five large raw data sets.
 
-    python -m benchmarks.quality.private_counts run       # some minutes; goes on where it stopped
+    python -m benchmarks.quality.private_counts run       # some minutes; resumes if interrupted
     python -m benchmarks.quality.private_counts report    # writes private_counts.md
     python -m benchmarks.quality.private_counts pack
 
@@ -244,7 +244,7 @@ def write_report(lines, path):
         for epsilon, delta in LOSSES
     ]
     sections = ["# Private counts", paragraph(advice(table, DELTAS[-1]))]
-    sections.append(paragraph(f"These are means over {len(names)} data sets and {N_SEEDS} random splits:"))
+    sections.append(paragraph(f"The table shows means over {len(names)} data sets and {N_SEEDS} random splits:"))
     sections.append(markdown_table(["epsilon", "delta", *titles, "sets with a better tree"], rows))
     found = [
         """The last column is the number of data sets on which a tree in two releases has a lower log loss than
@@ -267,17 +267,18 @@ def write_report(lines, path):
         rows.append([name, f"{table.of_sets('n_rows', BAYES)[k]:,.0f}", *own])
     header = ["set", "counted rows", FREQUENT, BAYES, ALL_ROWS, TREE]
     sections.append(folded("Errors without noise [%]", markdown_table(header, rows)))
-    text = f"""A third of the rows of each split is for testing. {N_PUBLIC:,} other rows count as public: categories and
-    the default cut points come from them. The rest is counted. A delta of 0 gives discrete Laplace noise. With another
-    delta, the noise of lower variance is used, discrete Laplace or Gaussian. Noise is seeded, so that it can be
-    repeated; counts with a seed have no guarantee. No setting was chosen with these data sets. The pseudo-count, the
-    part for the structure and the kind of cut points were chosen on {joined(list(CHOSEN_ON))}. Probabilities below
-    {LEAST_PROBABILITY:g} count as this value."""
+    text = f"""A third of the rows of each split is used for testing. Another {N_PUBLIC:,} rows are regarded as public,
+    and are used for categories and default cut points. The remaining rows are counted. With a delta of 0, the noise is
+    discrete Laplace noise. With another delta, it is discrete Laplace or Gaussian noise, whichever has the lower
+    variance. The noise is drawn with a seed, so that results can be repeated. Counts that are released with a seed have
+    no guarantee. No setting was chosen with these data sets. The pseudo-count, the part for the structure and the kind
+    of cut points were chosen on {joined(list(CHOSEN_ON))}. Probabilities below {LEAST_PROBABILITY:g} count as this
+    value."""
     methods = [
         f"""*{ONE}*: all pairs are released. The Chow-Liu tree and its parameters are learned from them.""",
         f"""*{TWO}*: all pairs are released with {100 * STRUCTURE_PART:.0f} % of epsilon, and the structure is learned
-        from them. The counts of its families are released with the rest.""",
-        f"""*{ALL_ROWS}*: the default cut points are those of the counted rows.""",
+        from them. The counts of the families of the structure are released with the rest of epsilon.""",
+        f"""*{ALL_ROWS}*: the default cut points are computed from the counted rows.""",
         """The pseudo-count `alpha` of `MaximumLikelihood` is a third of the standard deviation of the noise, and at
         least 1.""",
     ]

@@ -1,6 +1,6 @@
 """Losses of networks of terms on ten small raw data sets, for complete test rows and for rows with missing values.
 
-    python -m benchmarks.quality.term_losses run       # ten minutes; goes on where it stopped
+    python -m benchmarks.quality.term_losses run       # ten minutes; resumes if interrupted
     python -m benchmarks.quality.term_losses report    # writes term_losses.md
     python -m benchmarks.quality.term_losses pack
 
@@ -105,9 +105,9 @@ def sentences(lines, names, kind, loss):
     largest = int(np.abs(ours - default).argmax())
     return (
         f"{named(loss)} {'lowers' if log_loss < before else 'raises'} the mean log loss from {before:.3f} to "
-        f"{log_loss:.3f}. The log loss is lower on {(ours < default).sum()} of {len(names)} data sets, and the largest "
-        f"change is that on {names[largest]}, from {default[largest]:.3f} to {ours[largest]:.3f}. The mean error "
-        f"changes from {error_before:.1f} to {error:.1f} %."
+        f"{log_loss:.3f}. The log loss is lower on {(ours < default).sum()} of {len(names)} data sets. The largest "
+        f"change is on {names[largest]}, from {default[largest]:.3f} to {ours[largest]:.3f}. The mean error changes "
+        f"from {error_before:.1f} to {error:.1f} %."
     )
 
 

@@ -1,6 +1,6 @@
 """Structures of networks of terms on ten small raw data sets: edges by gain, and those of structure learners.
 
-    python -m benchmarks.quality.term_structures run       # ten minutes; goes on where it stopped
+    python -m benchmarks.quality.term_structures run       # ten minutes; resumes if interrupted
     python -m benchmarks.quality.term_structures report    # writes term_structures.md
     python -m benchmarks.quality.term_structures pack
 
@@ -90,9 +90,9 @@ def comparison(lines, names, structure):
     largest = int(np.abs(ours - default).argmax())
     errors = [mean(lines, names, one, "error") for one in (DEFAULT, structure)]
     return (
-        f"With {structure}, the mean log loss is {ours.mean():.3f} instead of {default.mean():.3f}, and the mean error "
-        f"{errors[1]:.1f} instead of {errors[0]:.1f} %. The log loss is lower on {(ours < default).sum()} of "
-        f"{len(names)} data sets, and higher on {(ours > default).sum()}. The largest difference is that on "
+        f"With {structure}, the mean log loss is {ours.mean():.3f} instead of {default.mean():.3f}, and the mean "
+        f"error {errors[1]:.1f} instead of {errors[0]:.1f} %. The log loss is lower on {(ours < default).sum()} of "
+        f"{len(names)} data sets, and higher on {(ours > default).sum()}. The largest difference is on "
         f"{names[largest]}, {ours[largest]:.3f} instead of {default[largest]:.3f}."
     )
 
@@ -102,7 +102,10 @@ def summary(lines, chosen_on, held_out):
     chosen = best_on(lines, chosen_on)
     text = f"On {joined(chosen_on)}, {chosen} has the lowest mean log loss."
     if chosen != DEFAULT:
-        text += f" These are its results on {joined(held_out)}. {comparison(lines, held_out, chosen)}"
+        text += (
+            f" The following results are on the held-out data sets {joined(held_out)}. "
+            f"{comparison(lines, held_out, chosen)}"
+        )
     return paragraph(text)
 
 
@@ -143,13 +146,13 @@ def write_report(lines, path):
     sections += ["## Compared with edges by gain", f"On {joined(parts[1])}, which were held out:"]
     sections.append("\n".join(paragraph(f"- {comparison(lines, parts[1], structure)}", 2) for structure in others))
     sections.append(folded("Error [%] / log loss of each data set", per_set(lines, finished)))
-    text = f"""All models are `TermNetClassifier`. "gain" is its default, edges by gain. "KDB" is `KDependence(k=2)`.
-    "gradient" is `GradientStructure()`, with `candidates="gain"` for two parents. Hill climbing maximizes BDeu. Names
-    without a number have at most one parent per feature. A first parent, and a structure of another learner, is kept
-    only if the held-out log loss falls by more than a standard error, so the mean number of edges includes networks
-    without edges. Every data set has
-    {N_FOLDS} stratified folds. Means over data sets are not weighted. Seconds are processor times of one fit. The best
-    structure is chosen on {joined(parts[0])} ("chosen on")."""
+    text = f"""All models are `TermNetClassifier`. "gain" is the default, edges selected by gain. "KDB" is
+    `KDependence(k=2)`. "gradient" is `GradientStructure()`, with `candidates="gain"` for two parents. Hill climbing
+    maximizes BDeu. Names without a number have at most one parent per feature. First parents by gain, and structures of
+    other learners, are kept only if the held-out log loss falls by more than a standard error, so the mean number of
+    edges includes networks without edges. Every data set has {N_FOLDS} stratified folds. Means over data sets are not
+    weighted. Seconds are the processor time of one fit. The best structure is chosen on {joined(parts[0])} ("chosen
+    on")."""
     if missing := [name for name in SETS if name not in finished]:
         text += f" These data sets of the command are not measured yet: {joined(missing)}."
     made = made_by(lines, "benchmarks.quality.term_structures run", "benchmarks.quality.term_structures report")

@@ -1,6 +1,6 @@
 """Errors with few labels and many unlabeled rows, on ten raw data sets.
 
-    python -m benchmarks.quality.unlabeled run       # some minutes; goes on where it stopped
+    python -m benchmarks.quality.unlabeled run       # some minutes; resumes if interrupted
     python -m benchmarks.quality.unlabeled report    # writes unlabeled.md
     python -m benchmarks.quality.unlabeled pack
 
@@ -179,11 +179,11 @@ def findings(lines, names):
     worst, name, network, n_labels = max(changes)
     best, own_name, own_network, own_labels = min(changes)
     yield paragraph(f"""{" ".join(sentences)} These are means over {len(names)} data sets. On single data sets, the
-        largest decrease is {-best:.1f} points ({own_name}, {own_network}, {own_labels} labels), and the largest
-        increase {worst:.1f} points ({name}, {network}, {n_labels} labels). The mean log loss of
-        `SemiSupervisedClassifier` is the lowest of the {len(METHODS)} methods in {n_best} of
-        {len(NETWORKS) * len(LABELS)} rows of the table. It calibrates its probabilities with the labeled rows; the
-        first two methods do not.""")
+    largest decrease is {-best:.1f} points ({own_name}, {own_network}, {own_labels} labels), and the largest increase
+    {worst:.1f} points ({name}, {network}, {n_labels} labels). The mean log loss of `SemiSupervisedClassifier` is the
+    lowest of the {len(METHODS)} methods in {n_best} of {len(NETWORKS) * len(LABELS)} rows of the table.
+    `SemiSupervisedClassifier` calibrates its probabilities with the labeled rows, whereas the first two methods do not
+    calibrate.""")
     titles = [f"{what}, {method}" for what in ("error [%]", "log loss") for method in METHODS]
     header = ["classifier", "labels", *titles, "sets with lower error", "sets with higher error"]
     yield markdown_table(header, rows)
@@ -208,13 +208,14 @@ def write_report(lines, path):
         ]
         sections.append(folded(title, markdown_table(header, rows)))
     text = f"""All values are means over {N_SPLITS} random splits into halves of at most {MOST_ROWS:,} rows. Every class
-    has at least one label. The others are drawn at random. "{OURS}" is `SemiSupervisedClassifier` with defaults, and
-    "{ALL_ROWS}" the same with `unlabeled_weight=1`. "{PLAIN}" is the network fitted to the labeled rows only, and
-    "{SELF_TRAINING}" the `SelfTrainingClassifier` of scikit-learn with the same network. Networks get the same five
-    intervals of numbers, with cut points from all training rows. LabelSpreading has the kernel of nearest neighbors and
-    gets standardized numbers and one-hot categories. Probabilities below {LEAST_PROBABILITY:g} count as this value. No
-    setting was chosen with these data sets. The number of iterations, the rule for the weight of unlabeled rows, the
-    number of intervals and the calibration were chosen on {", ".join(CHOSEN_ON)}."""
+    has at least one labeled row, and the other labeled rows are drawn at random. "{OURS}" is `SemiSupervisedClassifier`
+    with defaults, and "{ALL_ROWS}" is the same classifier with `unlabeled_weight=1`. "{PLAIN}" is the network fitted to
+    the labeled rows only, and "{SELF_TRAINING}" is the `SelfTrainingClassifier` of scikit-learn with the same network.
+    All networks use the same five intervals for numeric columns, with cut points from all training rows. LabelSpreading
+    uses the kernel of nearest neighbors, standardized numbers and one-hot encoded categories. Probabilities below
+    {LEAST_PROBABILITY:g} count as this value. No setting was chosen with these data sets. The number of iterations, the
+    rule for the weight of unlabeled rows, the number of intervals and the calibration were chosen on
+    {", ".join(CHOSEN_ON)}."""
     made = made_by(lines, "benchmarks.quality.unlabeled run", "benchmarks.quality.unlabeled report")
     write_sections(path, [*sections, "## How it was measured", paragraph(text), made])
 

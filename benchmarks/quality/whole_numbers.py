@@ -82,7 +82,7 @@ def main(argv=None):
     halves = {"choosing": CHOOSING, "held out": HELD_OUT}
     parts = {name: [name] for name in arguments.sets} if arguments.sets else halves
     for part, names in parts.items():
-        print(f"\n{part}: {len(names)} table(s)\n")
+        print(f"\n{part}: {len(names)} data set{'s' * (len(names) != 1)}\n")
         rows = []
         found = [errors_by_limit(name, arguments.data) for name in names]
         for limit in LIMITS:

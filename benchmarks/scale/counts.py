@@ -1,7 +1,7 @@
 """Scaling of counts over partitions: rows per second by rows, partitions and workers of one machine, and a model.
 
     pip install -e ".[dask]"
-    python -m benchmarks.scale.counts run                      # hours, on an idle machine; goes on where it stopped
+    python -m benchmarks.scale.counts run                      # hours, on an idle machine; resumes if interrupted
     python -m benchmarks.scale.counts run --rows 100000 1000000 --repeats 2 --time-limit 600
     python -m benchmarks.scale.counts run --folder tables      # keeps tables; else each is removed when done
     python -m benchmarks.scale.counts report                   # writes counts.md and its picture from what is finished

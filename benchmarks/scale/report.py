@@ -60,7 +60,7 @@ def summary(cells):
         listed = " and ".join(f"{ratio:.2f} for {task}" for task, ratio in ratios.items())
         n_met = sum(ratio >= TARGET for ratio in ratios.values())
         text.append(
-            f"The speed-up of two workers is at best {listed}; the target of {TARGET:g} is met for {n_met} of "
+            f"The best speed-up with two workers is {listed}. The target of {TARGET:g} is met for {n_met} of "
             f"{len(ratios)} fits."
         )
     peaks = {
@@ -74,8 +74,9 @@ def summary(cells):
         task = next(task for task in FITS if task in cells.tasks)
         seconds, fitting = predicted_seconds(cells, task), fitting_features()
         text.append(
-            f"By the cost model, {ROWS:,} rows on {WORKERS} workers take {span(seconds)} ({task}). Counts of all pairs "
-            f"of {fitting:,} features fit into {MEMORY / 2**30:g} GiB per worker; many more need blocks of pairs."
+            f"By the cost model, {ROWS:,} rows on {WORKERS} workers take {span(seconds)} ({task}). Counts of all "
+            f"pairs of {fitting:,} features fit into {MEMORY / 2**30:g} GiB per worker; with many more features, "
+            "pairs must be counted in blocks."
         )
     return paragraph(" ".join(text))
 
@@ -103,13 +104,14 @@ def fitting_features():
 
 def method(cells):
     """Return how the figures were made."""
-    what = """The page reports counting with `tanlearn.dask`. The first reading summarizes the columns, and the second
-    counts all pairs of features. A fit does both and fits the model; naive Bayes counts single features only."""
-    how = f"""The data have {N_FEATURES} features: {len(N_VALUES)} numeric ones, of which half are real, and
-    {len(N_VALUES)} with strings of {N_VALUES[0]} to {N_VALUES[-1]} values. Each partition is a Parquet file. Workers
-    are processes of one thread on one machine, which scheduler and client share. Entries are median and minimum (in
-    brackets) wall-clock seconds of {min(map(len, cells.lines.values()))} or more runs after a warm-up. Sentences use
-    minima."""
+    what = """This page measures counting with `tanlearn.dask`. The first pass over the data summarizes the columns, and
+    the second pass counts all pairs of features. A fit consists of both passes and the estimation of the model. Naive
+    Bayes counts single features only."""
+    how = f"""The data have {N_FEATURES} features: {len(N_VALUES)} numeric features, half of which contain real numbers,
+    and {len(N_VALUES)} features with {N_VALUES[0]} to {N_VALUES[-1]} different strings. Each partition is a Parquet
+    file. Workers are processes with one thread. Workers, scheduler and client run on the same machine. Entries are the
+    median and (in brackets) the minimum of the wall-clock seconds of {min(map(len, cells.lines.values()))} or more runs
+    after a warm-up. The text uses minima."""
     return f"{paragraph(what)}\n\n{paragraph(how)}"
 
 
@@ -167,7 +169,7 @@ def partitions_alone(cells):
                 *(size(line[what]) for what in ("summary_bytes", "counts_bytes", "encoder_bytes")),
             ]
         )
-    said = """Times are processor milliseconds in one process. The steps are reading a file, summarizing it, encoding
+    said = """Times are processor milliseconds in one process. The stages are reading a file, summarizing it, encoding
     its rows, counting all pairs of codes, merging two summaries, and merging two counts. Sizes are bytes of pickles.
     Summaries and counts are sent between workers, and the encoder to every worker."""
     header = ["rows", "rows per partition", *(f"{stage} [ms]" for stage in stages), "summary", "counts", "encoder"]
@@ -191,11 +193,11 @@ def travel(cells):
                 part = alone["summary_bytes"] if cell[3] == READINGS[0] else whole
                 bound = model.sent_bytes(n_partitions, n_workers, part, max(whole, part))
                 rows[-1] += map(size, (part, whole, found[0], bound, found[1]))
-    said = """Each reading has five columns. *Part* is the size of the result of the first partition, and *sum* that of
-    the merged result. *Received* are the bytes that workers received from each other and from the scheduler. *At most*
-    is the upper bound of the model for transfers between workers. *Client received* are the bytes that client and
-    scheduler received, which are one process. A result for the client passes through the scheduler and is counted
-    twice."""
+    said = """For each pass over the data, the table has five columns. *Part* is the size of the result of the first
+    partition, and *sum* is the size of the merged result. *Received* is the number of bytes that workers received from
+    each other and from the scheduler. *At most* is the upper bound of the model for transfers between workers. *Client
+    received* is the number of bytes that client and scheduler received, which are one process. A result for the client
+    passes through the scheduler and is counted twice."""
     parts = ["part", "sum", "received", "at most", "client received"]
     header = ["rows", "partitions", "workers", *(f"{task}: {part}" for task in READINGS for part in parts)]
     return f"{paragraph(said)}\n\n{markdown_table(header, rows, left=())}" if rows else ""
@@ -208,7 +210,10 @@ def memory(cells):
         found = (cells.largest(table, what) for what in ("idle_worker", "peak_worker", "peak_client"))
         rows.append([*(f"{n:,}" for n in table), f"{table[0] // table[1]:,}", *(f"{n:.0f}" for n in found)])
     header = ["rows", "partitions", "workers", "rows per partition", "worker, idle", "worker, peak", "client, peak"]
-    return f"Resident memory in MiB, maximum over workers and tasks.\n\n{markdown_table(header, rows, left=())}"
+    return (
+        "The table shows resident memory in MiB, the maximum over workers and "
+        f"tasks.\n\n{markdown_table(header, rows, left=())}"
+    )
 
 
 def checked(cells):
@@ -230,8 +235,8 @@ def checked(cells):
             rows.append([task, *where, f"{seconds:.2f}", f"{predicted:.2f}", f"{100 * errors[-1]:+.0f} %"])
     if not rows:
         return fitted
-    said = f"""Predictions for the largest data from smaller data alone have a median error of {
-        100 * median(map(abs, errors)):.0f} %, and at most {100 * max(map(abs, errors)):.0f} %."""
+    said = f"""Predictions for the largest data, computed from smaller data only, have a median error of
+    {100 * median(map(abs, errors)):.0f} %, and at most {100 * max(map(abs, errors)):.0f} %."""
     header = ["task", "rows", "partitions", "workers", "measured [s]", "predicted [s]", "error"]
     return f"{fitted}\n\n{paragraph(said)}\n\n{markdown_table(header, rows)}"
 
@@ -260,7 +265,7 @@ def at_scale(cells):
     client = cells.client_seconds(next(task for task in FITS if task in cells.tasks))
     said = f"""These predictions are for {ROWS:,} rows in {n_partitions:,} partitions of {PARTITION_ROWS:,}, on
     {WORKERS} workers of one thread with a network of {8 * NETWORK / 1e9:g} Gbit/s each. There are
-    {len(model.levels(n_partitions)) - 1} levels of merges of up to {FAN_IN} parts. After the last partition,
+    {len(model.levels(n_partitions)) - 1} levels of merges with up to {FAN_IN} parts each. After the last partition,
     {model.chain(n_partitions)} merges follow one after the other. The costs are those above, with files as fast as in
     the measurements. Client and scheduler take {1e3 * client:.1f} ms of processor time per partition of a fit, in total
     {span(n_partitions * client)}. More workers do not reduce this time. A summary has at most {size(summary)} for any
@@ -293,14 +298,15 @@ def wide(cells):
     before = f"""The table shows the costs of counting all pairs of features with {N_STATES} values in {N_CLASSES}
     classes, for the same partitions and workers, with {MEMORY / 2**30:g} GiB each. A merge holds {FAN_IN} parts and
     their sum. A worker counts {rate / 1e6:,.0f} million rows times pairs per second, as measured above."""
-    after = f"""The memory of merges is the first limit, and the network the second, because every partition sends its
-    own counts. Blocks of pairs avoid both limits. A block of {blocks.width} by {blocks.width} features has
-    {size(blocks.unit_bytes)} of counts; a merge of {FAN_IN} blocks takes half of a worker's memory. {most:,} features
-    have {blocks.units:,} blocks. For each block, a worker sums the counts of all its partitions. Then {WORKERS} parts
-    are merged in {len(model.levels(WORKERS)) - 1} levels, and the mutual information is computed on the worker with the
-    sum. The client receives {size(blocks.information_bytes)} of information in total, and no counts. Each worker sends
-    {size(blocks.sent_bytes)} in {span(blocks.sent_bytes / NETWORK)}, instead of {rows[-1][5]}. A block reads two groups
-    of columns, so the data are read {blocks.readings:.0f} times, or kept encoded on the workers."""
+    after = f"""The memory for merges is the first limit. The network is the second limit, because every partition sends
+    its own counts. Blocks of pairs avoid both limits. A block of {blocks.width} by {blocks.width} features has
+    {size(blocks.unit_bytes)} of counts, and a merge of {FAN_IN} blocks takes half of a worker's memory. {most:,}
+    features have {blocks.units:,} blocks. For each block, a worker sums the counts of all its partitions. Then
+    {WORKERS} parts are merged in {len(model.levels(WORKERS)) - 1} levels, and the mutual information is computed on the
+    worker with the sum. The client receives {size(blocks.information_bytes)} of information in total, and no counts.
+    Each worker sends {size(blocks.sent_bytes)} in {span(blocks.sent_bytes / NETWORK)}, instead of {rows[-1][5]}. A
+    block reads two groups of columns, so the data are read {blocks.readings:.0f} times, or are kept on the workers
+    after encoding."""
     then = f"""Counting is the next limit: {rows[-1][6]} on {WORKERS} workers, with or without blocks. The structure can
     then be learned on a sample. Counting {SAMPLE:,} rows takes
     {span(model.counting_seconds(SAMPLE, most, WORKERS, rate))}, and the mutual information of independent features is
@@ -336,8 +342,8 @@ def sections(lines, cells, folder):
     yield "![Rows per second against rows, by workers, in the best number of partitions](counts.png)"
     draw(folder / "counts.png", cells)
     yield times(cells)
-    yield paragraph("""Speed-ups, transfers, memory, the cost model and its predictions are on [a page of
-    details](counts_details.md).""")
+    yield paragraph("""Speed-ups, transfers, memory, the cost model and its predictions are on [a separate
+    page](counts_details.md).""")
     yield f"## How it was measured\n\n{method(cells)}"
     yield made_by(lines, "benchmarks.scale.counts run", "benchmarks.scale.counts report")
 
@@ -345,7 +351,7 @@ def sections(lines, cells, folder):
 def details(cells):
     """Yield the sections of the page of details."""
     yield "# Counting over partitions: details"
-    yield "The [summary](counts.md) states the verdicts, and explains tasks, data and machine."
+    yield "The [summary](counts.md) contains the main results, and explains tasks, data and machine."
     yield from ("## Speed-up with two workers", speed_ups(cells))
     yield from ("## Costs of one partition", partitions_alone(cells))
     yield from ("## Transfers", travel(cells), "## Memory", memory(cells))

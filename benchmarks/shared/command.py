@@ -18,16 +18,16 @@ def parsers(description, spec, run, report, output=None, options=None, data=True
     here = Path(spec.origin).parent
     parser = command_line(description, spec)
     commands = parser.add_subparsers(required=True, metavar="run | report | pack")
-    running = commands.add_parser("run", help="do what is not finished yet")
+    running = commands.add_parser("run", help="run everything that is not finished")
     running.set_defaults(do=run)
     if data:
         running.add_argument("--data", type=Path, default=DATA)
-    reporting = commands.add_parser("report", help="write tables and figures of what is finished")
+    reporting = commands.add_parser("report", help="write tables and figures from the finished results")
     reporting.set_defaults(do=report)
     reporting.add_argument("--output", type=Path, default=output or here, help="folder of the report and of figures/")
     for name, keywords in (options or {}).items():
         reporting.add_argument(name, **keywords)
-    packing = commands.add_parser("pack", help="compress what runs have appended, to be committed")
+    packing = commands.add_parser("pack", help="compress appended results for a commit")
     packing.set_defaults(do=pack_all)
     for command in (running, reporting, packing):
         command.add_argument("--results", type=Path, default=here / "results", help="folder of results")

@@ -1,9 +1,8 @@
 """The published data sets: raw tables, published folds, and the four data sets of differentiable TAN (section 4.1).
 
 letter, satimage and usps are the published folds. mnist is not published: its images are shrunk as mnist.py describes,
-a random two thirds are the training part, and the cut points are fitted to these alone. (The paper's cut points seem to
-be those of mnist's own 60,000 training rows, some of which are test rows of the paper.)
-"""
+a random two thirds are the training part, and the cut points are fitted to these alone. (The cut points of the paper
+seem to be computed from the original 60,000 training rows of mnist, some of which are test rows of the paper.)"""
 
 from dataclasses import dataclass
 from hashlib import sha256

@@ -1,4 +1,5 @@
-"""mnist at 14 x 14 pixels. The papers do not describe how its images were shrunk, but their figures decide it.
+"""mnist at 14 x 14 pixels. The papers do not describe how its images were reduced, but their figures determine the
+method.
 
 Differentiable TAN "linearly downscales". A bicubic filter as wide as twice the step, neither rounded nor clipped (what
 MATLAB's imresize does), makes the published matrix of mutual information: its diagonal, H(pixel | class), differs from

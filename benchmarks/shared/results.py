@@ -1,8 +1,7 @@
 """Files of results: a line of JSON for each finished training.
 
 ``letter.jsonl.xz`` is packed and in git. A line is appended to ``letter.jsonl``, which git ignores, whenever a training
-ends, so that runs can be stopped at any time. The results are those of both files; ``pack`` joins them.
-"""
+ends, so that runs can be stopped at any time. The results are in both files, and ``pack`` joins them."""
 
 import fcntl
 import json

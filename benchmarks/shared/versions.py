@@ -1,4 +1,4 @@
-"""Versions of the software that computes results, as lines of results and reports have them."""
+"""Versions of the software that computes results, for lines of results and for reports."""
 
 import os
 import platform

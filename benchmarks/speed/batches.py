@@ -75,7 +75,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--batch-rows", type=int, default=2**17)
-    parser.add_argument("--file", type=Path, help="where the table is, or is to be kept")
+    parser.add_argument("--file", type=Path, help="path of the table, which is written if absent")
     arguments = parser.parse_args()
     warnings.filterwarnings("ignore", "discretization left")  # some numeric columns are noise
     with tempfile.TemporaryDirectory() as folder:

@@ -3,8 +3,7 @@
 Each learner is fitted and predicts in a fresh process, in which no kernel is compiled (an empty NUMBA_CACHE_DIR). Time
 is processor time, because other work on the machine matters less to it. A kernel that other kernels call is compiled as
 a part of them; its seconds are listed under its own name, without the kernels that it calls. With --shared-cache, a
-learner finds the kernels that the learners before it have compiled, as a user who tries one after the other.
-"""
+learner uses the kernels that were compiled for the learners before it, as for a user who tries several learners."""
 
 import json
 import os

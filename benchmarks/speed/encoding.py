@@ -115,7 +115,7 @@ def spell(seconds):
 def main():
     """Read the command line, and print the table."""
     parser = command_line(__doc__, __spec__)
-    parser.add_argument("--repeats", type=int, default=3, help="of every measurement, whose median is printed")
+    parser.add_argument("--repeats", type=int, default=3, help="repeats of each measurement; the median is printed")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2], help="numbers of threads to measure with")
     arguments = parser.parse_args()
     print("| | rows x columns | threads | tanlearn | processor | beyond the table | reading it once | peer | | ratio |")

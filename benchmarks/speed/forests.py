@@ -2,9 +2,8 @@
 
 Each learner is fitted to published data sets with its defaults, on one thread. Rows beyond ``--rows`` are left out at
 random. The peer is a random forest of 300 trees on the same columns; missing values stay missing, and categories are
-numbers. Times are those of the processor, in seconds; with ``--repeats``, the smallest of several. Predictions are
-class probabilities of the training rows.
-"""
+numbers. Times are processor seconds. With ``--repeats``, the smallest of several times is reported. Predictions are
+class probabilities of the training rows."""
 
 import time
 import warnings
@@ -57,7 +56,7 @@ def main():
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the published sets")
     parser.add_argument("--rows", type=int, default=4_000, help="largest number of rows")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=SHOWN, help="columns of the table")
-    parser.add_argument("--repeats", type=int, default=3, help="of every measurement, whose minimum is printed")
+    parser.add_argument("--repeats", type=int, default=3, help="repeats of each measurement; the minimum is printed")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     X, y = make_mixed(300, 0)

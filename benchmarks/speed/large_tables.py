@@ -1,13 +1,12 @@
 """Seconds, memory and errors of default estimators on unusual tables.
 
-    python -m benchmarks.speed.large_tables run       # goes on where it stopped
+    python -m benchmarks.speed.large_tables run       # resumes if interrupted
     python -m benchmarks.speed.large_tables report    # writes large_tables.md
     python -m benchmarks.speed.large_tables pack
 
 Each table is extreme in one respect: thousands of values per column, thousands of columns, hundreds of classes, or all
-of these at once. Every fit is in a fresh process, whose kernels have been compiled by a process before. The process may
-use 6 GiB of addresses and ``--seconds`` of processor time.
-"""
+of these at once. Every fit runs in a new process, with kernels that an earlier process has compiled. The process may
+use 6 GiB of addresses and ``--seconds`` of processor time."""
 
 import argparse
 import json
@@ -61,13 +60,13 @@ N_TEST = 500
 LEAST_PROBABILITY = 1e-6
 FILE = "large_tables.jsonl"
 key = line_key("table", "learner")
-SETUP = f"""The last {N_TEST} rows of each table are for testing. Every fit is in a fresh process, which may use
-{MOST_ADDRESSES // 2**30} GiB of addresses and 120 s of processor time. Seconds are those of the processor, on one
-thread, without the compilation of kernels. Predictions are those of the test rows. Peak memory is that of the process,
-of which imports and kernels take about 300 MiB. Warnings that state what was left out follow each table. RandomForest
-is that of scikit-learn on ordinal codes of categories. For 500
-classes of five rows, the discretizer of NaiveBayes, TAN and KTree finds no cut point, and a warning names the columns.
-The tables are drawn at random by this command, and no default was chosen on them. Other programs ran on the machine."""
+SETUP = f"""The last {N_TEST} rows of each table are used for testing. Every fit runs in a new process, which may use
+{MOST_ADDRESSES // 2**30} GiB of addresses and 120 s of processor time. Seconds are processor time of one thread,
+without the compilation of kernels. The column "predict" contains the time to predict the test rows. Peak memory is
+measured for the process, in which imports and kernels take about 300 MiB. Below each table, warnings list what was left
+out. RandomForest is from scikit-learn and uses ordinal codes of categories. For 500 classes with five rows each, the
+discretizer of NaiveBayes, TAN and KTree finds no cut point, and a warning names the columns. The command draws the
+tables at random, and they were not used to choose defaults. Other programs ran on the machine at the same time."""
 #: Beginnings of warnings about what a fit did less of.
 LESS = ("the forest has", "predict the class best alone", "were not tried", "the search ended", "CPTs were left out")
 
@@ -210,7 +209,7 @@ def verdict(found):
     ours = [line for line in found.values() if "stopped" not in line and line["learner"] != "RandomForest"]
     slowest, largest = (max(ours, key=lambda line: line[name]) for name in ("fit", "peak"))
     words = ", ".join(f"{line['learner']} ({line['table']})" for line in stopped)
-    first = f"Not finished: {words}. Of the others" if stopped else "All measured fits finished. Of these"
+    first = f"Not finished: {words}. Of the other fits" if stopped else "All measured fits finished. Of these fits"
     return f"""{first}, except RandomForest, {slowest["learner"]} takes longest, {slowest["fit"]:.0f} s for the table of
     {slowest["table"]}. {largest["learner"]} takes most memory, {largest["peak"]:,.0f} MiB for the table of
     {largest["table"]}."""

@@ -1,10 +1,9 @@
 """Time and memory to fit forests on many rows, compared with LightGBM: python -m benchmarks.speed.many_rows
 
 The table is generated: half of the columns are numeric, half are categorical, and there are four classes. Each column
-depends on an earlier one, and every third also on the class. A tenth of the classes is random. Every fit is in a fresh
-process, on one thread, whose kernels are compiled before. Times are those of the processor. Memory is the largest of
-the process during the fit, in MiB above the memory before it. Error and log loss are those of 20,000 other rows.
-"""
+depends on an earlier one, and every third also on the class. A tenth of the classes is random. Every fit runs in a new
+process on one thread, with compiled kernels. Times are processor time. Memory is the largest memory of the process
+during the fit, in MiB above the memory before the fit. Error and log loss are computed on 20,000 other rows."""
 
 import json
 import subprocess

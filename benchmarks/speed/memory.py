@@ -1,14 +1,13 @@
 """Peak memory and rows per second of fit, partial_fit, predict and fit_batches on tables of millions of rows.
 
-    python -m benchmarks.speed.memory run --rows 2000000 --columns 30    # goes on where it stopped
+    python -m benchmarks.speed.memory run --rows 2000000 --columns 30    # resumes if interrupted
     python -m benchmarks.speed.memory run --rows 100000000 --columns 50 --operations scan fit_batches --file big.parquet
     python -m benchmarks.speed.memory report    # writes memory.md
     python -m benchmarks.speed.memory pack
 
-Every operation is in a fresh process, whose kernels have been compiled by a process before. The second command writes a
+Every operation runs in a new process, with kernels that an earlier process has compiled. The second command writes a
 Parquet file, block by block, unless it exists. *scan* reads the file with Arrow alone, to compare rates. The report
-includes the results of workers.py.
-"""
+includes the results of workers.py."""
 
 import argparse
 import json
@@ -45,12 +44,13 @@ REAL_COLUMNS = 6
 BLOCK = 2**16
 FILE = "memory.jsonl"
 key = line_key("operation", "learner", "rows", "columns")
-SETUP = f"""One column in {REAL_COLUMNS} contains real numbers, the others integers from 0 to {N_VALUES - 1}; there are
-{N_CLASSES} classes. In memory, the table is an array of float32. *table* is the memory of the process before the
-operation, with the table (for a file, without), the imports and the compiled kernels. *peak* is the largest memory
-during the operation, and *above* the difference. partial_fit reads the table in calls of {BLOCK:,} rows. predict
-predicts all rows at once. fit_batches reads a Parquet file twice, and scan is one pass of Arrow over its batches.
-Seconds and rates are those of the processor, of all threads; tanlearn has one. Other programs ran on the machine."""
+SETUP = f"""One column in {REAL_COLUMNS} contains real numbers, and the other columns contain integers from 0 to
+{N_VALUES - 1}. There are {N_CLASSES} classes. In memory, the table is an array of float32. *table* is the memory of the
+process before the operation, including the imports, the compiled kernels and the table (unless the table is a file).
+*peak* is the largest memory during the operation, and *above* is the difference. partial_fit reads the table in calls
+of {BLOCK:,} rows. predict predicts all rows at once. fit_batches reads a Parquet file twice, and scan is one pass of
+Arrow over its batches. Seconds and rates are in processor time of all threads. tanlearn uses one thread. Other programs
+ran on the machine at the same time."""
 
 
 def draw(number, n_rows, n_columns):
@@ -233,14 +233,20 @@ def verdict(lines):
     sizes = [
         f"for {rows:,} rows of {columns} columns {joined(found)}" for (rows, columns), found in sorted(by_size.items())
     ]
-    words = f"The peak memory, above that of the table, is at most: {'; '.join(sizes)}."
+    words = (
+        "In addition to the memory of the table, the operations need at most the following peak memory: "
+        f"{'; '.join(sizes)}."
+    )
     most = max(line["rows"] for line in lines)
     own = [line for line in lines if line["rows"] == most]
     rates = {line["learner"]: most / line["seconds"] for line in own if line["operation"] == "fit_batches"}
     arrow = [most / line["seconds"] for line in own if line["operation"] == "scan"]
     if rates and arrow:
         listed = ", ".join(f"{name} {rate:,.0f}" for name, rate in rates.items())
-        words += f" From Parquet, fit_batches fits this number of rows per processor second: {listed}. Arrow reads "
+        words += (
+            " From Parquet files, fit_batches processes the following numbers of rows per processor second: "
+            f"{listed}. Arrow reads "
+        )
         words += f"{arrow[0]:,.0f} rows per processor second."
     return words
 
@@ -252,7 +258,7 @@ def main(argv=None):
     running.add_argument("--columns", type=int, default=30)
     add_choices(running, "--operations", OPERATIONS)
     add_choices(running, "--learners", LEARNERS)
-    running.add_argument("--file", type=Path, help="where the Parquet file is, or is to be kept")
+    running.add_argument("--file", type=Path, help="path of the Parquet file, which is written if absent")
     running.add_argument("--one", nargs=5, help=argparse.SUPPRESS)
     execute(parser, argv)
 

@@ -1,9 +1,8 @@
 """Time to read networks from BIF files, compared with pyAgrum: python -m benchmarks.speed.networks
 
-The files are generated. Each feature has the class and up to two earlier features as parents. ``--states`` are numbers
-of values per variable; a file with more values has fewer variables, so that all have about 1.2 million probabilities.
-Times are those of the processor, in seconds: medians of several runs, alternating between the two libraries.
-"""
+The files are generated. Each feature has the class and up to two earlier features as parents. ``--states`` lists
+numbers of values per variable. A file with more values has fewer variables, so that all files have about 1.2 million
+probabilities. Times are processor seconds, medians of several runs that alternate between the two libraries."""
 
 import statistics
 import tempfile

@@ -59,7 +59,7 @@ def microseconds(work, repeats, least=0.05):
 def main():
     """Read the command line, and print the table."""
     parser = command_line(__doc__, __spec__)
-    parser.add_argument("--repeats", type=int, default=5, help="of every measurement, whose median is printed")
+    parser.add_argument("--repeats", type=int, default=5, help="repeats of each measurement; the median is printed")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=list(LEARNERS), help="rows of the table")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -2,9 +2,8 @@
 
 Everything is measured in fresh processes. Compiled kernels are kept in a temporary folder (NUMBA_CACHE_DIR), empty at
 the first fit of every learner and full at the next. Peak memory is what the system reports for the process, so it
-counts the imports, too; the encoded data are made by another process and only loaded. This process stays small,
-because Linux counts what the parent held as a peak of the child.
-"""
+counts the imports, too; the encoded data are made by another process and only loaded. The parent process stays small,
+because Linux includes the memory of the parent in the peak of the child."""
 
 import os
 import statistics

@@ -1,9 +1,8 @@
 """Learn from more rows than fit into memory: python -m benchmarks.speed.streams [--rows 5000000]
 
-A table of 20 columns, ten of categories, nine of numbers and one that is often missing, comes in chunks, which are made
-as they are needed. Rows per second are those of ``partial_fit`` alone; memory is the peak of the process after so many
-rows, and should not grow.
-"""
+A table of 20 columns (ten categorical, nine numeric, and one with many missing values) is generated in batches. Rows
+per second are measured for ``partial_fit`` alone. Memory is the peak of the process after the stated number of rows,
+and should not grow."""
 
 import resource
 import time

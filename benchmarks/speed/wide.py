@@ -1,10 +1,9 @@
 """Seconds and memory of trees over thousands of features: python -m benchmarks.speed.wide
 
-Every row of the table is a fresh process, whose kernels have been compiled by a process before. Seconds are those of
-`BayesNetClassifier(structure=ChowLiu(n_jobs=n), n_jobs=n).fit(X, y)`, encoder and CPTs included. On a shared machine,
-processor time is more reliable. Peak memory is what the system reports for the process, compared with the value before
-`fit`: that counts the imports and X, one byte a value.
-"""
+Every row of the table is measured in a new process, with kernels that an earlier process has compiled. Seconds are for
+`BayesNetClassifier(structure=ChowLiu(n_jobs=n), n_jobs=n).fit(X, y)`, including the encoder and the CPTs. On a shared
+machine, processor time is more reliable. Peak memory is reported by the system for the process, and is compared with
+the value before `fit`, which includes the imports and X (one byte per value)."""
 
 import os
 import subprocess

@@ -1,10 +1,10 @@
 """Rate and peak memory of training on the Parquet files of a folder, by Dask on worker processes of this machine.
 
-    python -m benchmarks.speed.workers run --folder FOLDER    # 10 million rows; goes on where it stopped
+    python -m benchmarks.speed.workers run --folder FOLDER    # 10 million rows; resumes if interrupted
     python -m benchmarks.speed.memory report                  # writes the page of both commands
     python -m benchmarks.speed.workers pack
 
-The table is that of benchmarks.speed.memory. Its Parquet files are written once, and are the partitions.
+The table is the same as in benchmarks.speed.memory. Its Parquet files are written once, and each file is a partition.
 """
 
 import os
@@ -161,11 +161,11 @@ def setup(line):
     return f"""A LocalCluster of {line["workers"]} worker processes with one thread each, and a memory limit of
     {line["memory_limit"]} per worker, trains on {line["partitions"]} Parquet files of at most {PARTITION:,} rows. The
     classifiers are `tanlearn.dask.BayesNetClassifier(structure=ChowLiu())` and
-    `tanlearn.dask.BayesForestClassifier(n_estimators={N_NETWORKS}, weights=None)`, with kernels compiled before. The
-    default forest has 32 networks, and takes longer; a fit of 8 networks was stopped after 400 processor seconds.
-    *scan* reads the files with Dask and counts their rows; a fit reads them two to five times. Processor seconds are
-    those of the workers and the client. Other programs ran on both cores, so wall seconds are longer than on an idle
-    machine. If a worker is killed during a fit, Dask counts its partitions again, and the model has equal bits
+    `tanlearn.dask.BayesForestClassifier(n_estimators={N_NETWORKS}, weights=None)`, with compiled kernels. The default
+    forest has 32 networks and takes longer: a fit of 8 networks was stopped after 400 processor seconds. *scan* reads
+    the files with Dask and counts their rows, whereas a fit reads them two to five times. Processor seconds include the
+    workers and the client. Other programs ran on both cores, so wall-clock times are longer than on an idle machine. If
+    a worker is killed during a fit, Dask counts its partitions again, and the model is the same, bit for bit
     (`tests/dask/test_cluster.py`)."""
 
 
@@ -179,8 +179,8 @@ def verdict(lines):
     )
     peak = max(line["worker_peak"] for line in fits)
     return (
-        f" With Dask on {fits[0]['workers']} worker processes, {fits[0]['rows']:,} rows are fitted at these rates: "
-        f"{rates}. A worker uses {peak:,.0f} MiB at most."
+        f" With Dask on {fits[0]['workers']} worker processes, {fits[0]['rows']:,} rows are fitted at the following "
+        f"rates: {rates}. A worker uses at most {peak:,.0f} MiB."
     )
 
 
@@ -200,8 +200,10 @@ def main(argv=None):
     running.add_argument("--rows", type=int, default=10_000_000)
     running.add_argument("--columns", type=int, default=30)
     running.add_argument("--workers", type=int, default=2)
-    running.add_argument("--memory-limit", default="2GiB", help="of each worker, as Dask reads it")
-    running.add_argument("--folder", type=Path, required=True, help="where the Parquet files are, or are to be kept")
+    running.add_argument("--memory-limit", default="2GiB", help="memory limit of each worker, in the notation of Dask")
+    running.add_argument(
+        "--folder", type=Path, required=True, help="folder of the Parquet files, which are written if absent"
+    )
     add_choices(running, "--learners", LEARNERS)
     execute(parser, argv)
 

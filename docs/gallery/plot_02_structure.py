@@ -19,17 +19,18 @@ y = y.map({0: "malignant", 1: "benign"})
 model = BayesNetClassifier(structure=ChowLiu()).fit(X, y)
 
 # %%
-# The width of an edge is the mutual information of parent and child, given the class:
+# The width of an edge shows the mutual information between parent and child, given the class:
 
 display = StructureDisplay.from_estimator(model, class_name="tumor")
 display.figure_.suptitle("Measurements of cell nuclei and their dependences")
 
 # %%
-# The strongest dependences connect perimeter, radius and area, and the three measures of concavity and compactness. A
-# Chow-Liu tree contains the strongest dependences, whether or not they help to predict the class. The tree of a
-# ``TANClassifier`` has another meaning: its edges are those that separate the classes, and they may be weak.
-#
-# The same network as a NetworkX graph, and as a dictionary:
+# The network can also be converted to a NetworkX graph or to a dictionary:
 
 print([edge for edge in model.to_networkx().edges if "class" not in edge][:3])
 print(model.describe()["features"][0]["name"], model.describe()["features"][0]["cut_points"])
+
+# %%
+# The strongest dependences connect perimeter, radius and area, and the three measures of concavity and compactness. A
+# Chow-Liu tree contains the strongest dependences, whether or not they help to predict the class. The tree of a
+# ``TANClassifier`` has another meaning: its edges help to separate the classes, and may be weak dependences.

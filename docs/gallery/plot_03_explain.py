@@ -16,7 +16,7 @@ y = y.map({0: "Barolo", 1: "Grignolino", 2: "Barbera"})
 model = TANClassifier(n_epochs=60, random_state=0).fit(X[::2], y[::2])
 
 # %%
-# The row with the least certain prediction:
+# The row is the one with the least certain prediction:
 
 rows = X[1::2]
 doubtful = model.predict_proba(rows).max(axis=1).argmin()
@@ -31,6 +31,11 @@ log_p = dict(zip(model.classes_, model.predict_log_proba(row)[0], strict=True))
 print(sum(length for _, length in display.bars_), log_p[display.target] - log_p[display.against])
 
 # %%
-# The same contributions as a pandas frame:
+# ``explain_frame`` returns the contributions as a pandas frame:
 
 print(model.explain_frame(row, against=display.against).round(2).to_string())
+
+# %%
+# The evidence is contradictory. Flavanoids and hue are evidence for Barbera and against Barolo, and the ratio
+# od280/od315 is evidence for Barolo and against Barbera. These contributions nearly cancel each other: the log odds of
+# Barbera against Barolo are 0.34, so the prediction is uncertain.

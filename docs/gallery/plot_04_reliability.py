@@ -2,8 +2,8 @@
 Calibrated probabilities
 ========================
 
-Compare predicted probabilities with observed frequencies on handwritten digits. On the diagonal, predictions with a
-probability of 80 % are correct in 80 % of the cases. Half of the rows are held out for the plots.
+Compare predicted probabilities with accuracies on handwritten digits. On the diagonal, predictions with a probability
+of 80 % are correct in 80 % of the cases. Half of the rows are held out for the plots.
 """
 
 import matplotlib.pyplot as plt
@@ -34,8 +34,8 @@ for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
     print(f"{name}: accuracy {model.score(X_test, y_test):.3f}, log loss {loss:.3f}")
 
 # %%
-# Naive Bayes is too certain: it counts evidence twice that neighboring pixels share. The random forest is as accurate
-# as BayesForest, but not certain enough: predictions with a probability of 70 % are nearly always correct. Gradient
-# TAN scales its scores on held-out rows, and BayesForest weights its networks by out-of-fold predictions. Both have
-# small calibration errors. Bins far from 1 contain few rows. The log loss of the random forest is over three times
-# that of BayesForest.
+# Naive Bayes is overconfident, because neighboring pixels share evidence, which it counts twice. The random forest is
+# as accurate as BayesForest, but underconfident: predictions with a probability of 70 % are nearly always correct.
+# Gradient TAN fits a temperature to held-out rows, and BayesForest fits its weights to out-of-fold predictions. Both
+# have small calibration errors. Bins far from 1 contain few rows. The log loss of the random forest is over three times
+# as high as the log loss of BayesForest.

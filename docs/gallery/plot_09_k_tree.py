@@ -2,8 +2,8 @@
 Rules of several features
 =========================
 
-Learn the parity of three features with a k-tree. One or two of the features carry no information about the class. A
-feature with two parents can express the rule. The other features are noise.
+Learn the parity of three features with a k-tree. One or two of these features alone contain no information about the
+class, so a feature needs two parents to represent the rule. The other five features are noise.
 """
 
 import matplotlib.pyplot as plt
@@ -33,5 +33,5 @@ axes[0].set(ylabel="test error [%]", title="dashed: random guess", ylim=(0, 60))
 display = StructureDisplay.from_estimator(models["k-tree: two parents"], weights=None, ax=axes[1])
 
 # %%
-# Naive Bayes and the tree are not better than guessing: no pair of features is informative. The k-tree finds the
-# three features, and makes no error.
+# Naive Bayes and the tree are not better than guessing, because pairs of features contain no information about the
+# class. The k-tree connects the three features of the rule, and makes no errors.

@@ -47,7 +47,8 @@ axes[1].set(ylabel="log loss [nats]", xticks=positions, xticklabels=tables)
 axes[0].legend()
 
 # %%
-# No learner is the best on all three. BayesForest has the lowest log loss on breast cancer. On iris, the random forest
-# is better in both measures. On wine, whose classes are nearly linear, logistic regression is clearly better than
-# BayesForest (an error of 1.7 instead of 4.5 %). Three small data sets cannot rank learners: see the
-# :doc:`comparison on 39 data sets </benchmarks/tables>`, with tuned peers, times and significance tests.
+# None of the learners is the best on all three data sets. BayesForest has the lowest log loss on breast cancer. On
+# iris, the random forest is better in both measures. On wine, whose classes are nearly linear, logistic regression is
+# clearly better than BayesForest (an error of 1.7 instead of 4.5 %). Three small data sets cannot rank learners: see
+# the :doc:`comparison on 39 data sets </benchmarks/tables>`, which includes tuned learners, times and significance
+# tests.

@@ -2,8 +2,8 @@
 Importances and dependences of a forest
 =======================================
 
-Plot the features and pairs of features that a forest uses. The importance of a feature is the increase of the
-out-of-fold log loss without it. Dependences are pairs of features that are informative together.
+Plot the features and pairs of features that a forest uses. The importance of a feature is the increase in out-of-fold
+log loss if the feature is left out. Dependences are pairs of features that are informative together.
 """
 
 import matplotlib.pyplot as plt
@@ -22,4 +22,4 @@ forest.plot_dependences(X, axes[1])
 
 # %%
 # Color intensity and alcohol are the most important features. The importances of ash, malic acid and nonflavanoid
-# phenols are negative: without one of them, the log loss of this forest is slightly lower.
+# phenols are negative: if one of these features is left out, the log loss of this forest is slightly lower.

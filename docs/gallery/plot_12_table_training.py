@@ -2,8 +2,8 @@
 CPTs and training
 =================
 
-Plot one CPT of a network and the course of its training. A CPT contains the probabilities of the values of a
-feature, given its parent and the class. During training, the loss falls and the choice of parents becomes more certain.
+Plot one CPT of a network, and its training. A CPT contains the probabilities of the values of a feature, given its
+parent and the class. During training, the loss decreases and the selection of parents becomes more certain.
 """
 
 from sklearn.datasets import load_breast_cancer
@@ -28,5 +28,5 @@ training = TrainingDisplay.from_estimator(model)
 training.figure_.suptitle("Training by epoch")
 
 # %%
-# The entropy measures how uncertain the parents are. It falls during the whole training, but not to 0, so a longer
-# training may still change the structure. The validation error changes little after the first epochs.
+# The entropy measures the uncertainty about the parents. It decreases during the whole training, but not to 0, so a
+# longer training may still change the structure. The validation error changes little after the first epochs.

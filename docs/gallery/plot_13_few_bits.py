@@ -2,8 +2,8 @@
 Few bits
 ========
 
-Compare two ways to obtain CPTs of a few bits, which are added as integers. Training for bits rounds in every step,
-and is more accurate for very few bits. Rounding after training costs nothing, and is equally accurate with more bits.
+Compare two ways to obtain CPTs with a few bits per entry, which are added as integers: training for bits, in which
+parameters are rounded in every step, and rounding after training.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ for number in bits:  # the split into integer and fraction bits is selected
     sizes.append(model.size_bits_ / 8 / 1000)
 
 # %%
-# The labels of the curve are the sizes of the CPTs:
+# The labels of the lower curve are the sizes of the CPTs:
 
 figure, ax = plt.subplots(figsize=(7, 4.2), layout="constrained")
 figure.suptitle("Test errors over the bits per parameter")
@@ -37,3 +37,7 @@ for x, error, size in zip(bits, trained, sizes, strict=True):
 ax.set(xlabel="bits per parameter", ylabel="test error [%]", ylim=0)
 ax.legend()
 ax.grid(alpha=0.3)
+
+# %%
+# With one bit, training for bits lowers the error from 50 to 36 %, and with two bits from 32 to 27 %. With four bits or
+# more, both ways have nearly the same error as floating point (25 %), so rounding after training is sufficient.

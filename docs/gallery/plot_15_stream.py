@@ -2,8 +2,8 @@
 Training on a stream
 ====================
 
-Train on batches of rows with ``partial_fit``. Learners based on counts add the counts of each batch, so the model
-equals that of all rows. Here each batch is predicted before the model is trained on it.
+Train on batches of rows with ``partial_fit``. Learners based on counts add the counts of each batch, so the final model
+equals a model that is fitted to all rows at once. Here, each batch is predicted before the model is trained on it.
 """
 
 import matplotlib.pyplot as plt
@@ -26,14 +26,14 @@ for number, rows in enumerate(portions):
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
 figure.suptitle("Errors on the next batches over training rows")
-learnt = np.cumsum([len(rows) for rows in portions])[:-1]
-for name, colour in zip(models, ["#999999", "#0072b2"], strict=True):
+n_trained = np.cumsum([len(rows) for rows in portions])[:-1]
+for name, color in zip(models, ["#999999", "#0072b2"], strict=True):
     smooth = np.convolve(errors[name], np.ones(5) / 5, mode="valid")
-    ax.plot(learnt[2:-2], smooth, color=colour, label=name)
+    ax.plot(n_trained[2:-2], smooth, color=color, label=name)
 ax.set(xlabel="training rows", ylabel="error on the next batches [%]")
 ax.legend()
 ax.grid(alpha=0.3)
 
 # %%
-# Naive Bayes has few parameters, and its error hardly changes after the first batch. The tree needs some thousand
-# rows, and has a clearly lower error from the second batch on.
+# Naive Bayes has few parameters, and its error hardly changes after the first batch. The tree needs a few thousand rows
+# to reach its lowest error, and has a clearly lower error than naive Bayes from the second batch on.

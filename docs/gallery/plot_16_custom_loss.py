@@ -45,5 +45,5 @@ for ax, (name, loss) in zip(axes, losses.items(), strict=True):
     ax.set_title(f"trained for {name}")
 
 # %%
-# The second model misses 20 instead of 32 malignant tumors, and raises 33 instead of 11 false alarms. For most tasks,
-# a threshold on the probabilities is the simpler way to the same end (:doc:`/guide/imbalance`).
+# The second model misses 20 instead of 32 malignant tumors, and raises 33 instead of 11 false alarms. For most tasks, a
+# threshold on the probabilities has the same effect and is simpler (:doc:`/guide/imbalance`).

@@ -30,11 +30,16 @@ display = ConvergenceDisplay.from_estimators(models, X[train], y[train], X[test]
 display.figure_.suptitle("Five learners of digits over time")
 
 # %%
-# Each score is scaled to its own range, because the learners maximize different objectives. Only the errors compare
-# the learners. Curves of errors show intermediate models, and markers show the fitted classifiers. Naive Bayes has
-# no search, so its error is a horizontal line. The same display over evaluations shows the work of a search
-# independently of the machine:
+# Each score is scaled to its own range, because the learners maximize different objectives. To compare the learners,
+# use the errors. Curves of errors show intermediate models, and markers show the fitted classifiers. Naive Bayes has no
+# search, so its error is a horizontal line. A plot over evaluations shows the work of a search independently of the
+# machine:
 
 parts = {"errors": display.errors, "final_errors": display.final_errors, "objectives": display.objectives}
 display = ConvergenceDisplay(display.histories, **parts, x="n_evaluations").plot()
 display.figure_.suptitle("The same learners over scored structures and epochs")
+
+# %%
+# All searches and gradient TAN have errors of 9 to 11 %, compared to 13.6 % for naive Bayes. Order search scores a
+# hundredth of the structures that greedy search scores, and has nearly the same error. Simulated annealing has the
+# lowest error of this run and takes the most time. The error of gradient TAN is below 10 % after a few epochs.

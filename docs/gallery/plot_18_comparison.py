@@ -38,8 +38,13 @@ display = CriticalDifferenceDisplay(comparison).plot()
 display.figure_.suptitle("Mean ranks of five learners")
 
 # %%
-# The errors of two learners on each data set. Points below the diagonal are data sets on which the Chow-Liu tree has
-# the lower error.
+# A bar connects learners whose mean ranks do not differ significantly. The next plot compares two learners on each data
+# set. The Chow-Liu tree has the lower error on the data sets whose points are below the diagonal.
 
 display = PairedErrorsDisplay(comparison.errors(["naive Bayes", "Chow-Liu tree"])).plot()
 display.figure_.suptitle("Errors of two learners on 16 data sets")
+
+# %%
+# Order search and the Chow-Liu tree have the best mean ranks (2.0 and 2.3), and are significantly better than a random
+# tree (4.2). Naive Bayes (3.5) is not significantly worse than the best learners, although the Chow-Liu tree has a
+# lower error on 12 of 16 data sets: more data sets would be needed to show a significant difference.

@@ -2,8 +2,8 @@
 Curves of features and heat maps of pairs
 =========================================
 
-Plot what a network of terms has learned from each feature: a curve over the values of a number, bars of categories, and
-a heat map of two features that interact.
+Plot what a network of terms has learned about each feature: a curve over the values of a numeric feature, bars for
+categories, and a heat map for two features that interact.
 """
 
 import matplotlib.pyplot as plt
@@ -24,8 +24,8 @@ for ax, feature in zip(axes.flat, ["worst area", "worst texture", "worst concave
     ContributionDisplay.from_estimator(model, X, feature, target="malignant", ax=ax)
 
 # %%
-# The log odds of a row are a constant plus one number from each curve. Above 0, a value is evidence for the class. The
-# band is wide where there are few rows, and where other features already determine the class.
+# The log odds of a row are a constant plus one number from each curve. If the number is above 0, the value is evidence
+# for the class. The band is wide where there are few rows, and where other features already determine the class.
 #
 # In the next data set, the effect of the load of a machine depends on its temperature, and neither has an effect alone.
 
@@ -43,5 +43,5 @@ pair = ("temperature", "load")
 display = PairContributionDisplay.from_estimator(model, machines, pair, target="fails", ax=axes[1])
 
 # %%
-# Machines fail with a low load at a low temperature, and with a high load at a high one. The displays can be used with
-# all classifiers with a single network; the bands need a :class:`~tanlearn.TermNetClassifier`.
+# Machines tend to fail if load and temperature are both low or both high. The displays work with all classifiers that
+# have a single network. Only plots of a :class:`~tanlearn.TermNetClassifier` have bands.

@@ -2,8 +2,8 @@
 What to ask next
 ================
 
-Recognize a digit from as few pixels as possible: each image is shown the pixel that is most informative given the
-pixels before it.
+Recognize a digit from as few pixels as possible. For each image, the next pixel is the one that is most informative,
+given the pixels that are observed so far.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ figure.set_size_inches(6, 4)
 # Each image has its own order of pixels. After eight pixels, the error is 11.5 %. It is 16.4 % with the best order for
 # all images, and 43.0 % with random orders.
 #
-# For a single image, call ``next_feature`` until a class is probable enough. Pixels that have not been observed
-# are missing values.
+# For a single image, call ``next_feature`` until a class is probable enough. Pixels that have not been observed are
+# missing values.
 
 names = X_test.columns
 rows = X_test.iloc[[2, 5, 11]]
@@ -49,4 +49,5 @@ for ax, (_, image) in zip(axes, rows.iterrows(), strict=True):
     ax.set_axis_off()
 
 # %%
-# The first pixel is the same for all images. The second depends on the value of the first, and so on.
+# The first pixel is the same for all images. Each further pixel depends on the values of the pixels before it. A few of
+# the 64 pixels are enough for a certain prediction.

@@ -21,8 +21,8 @@ unusual, usual = order[:8], order[-8:]
 surprises = density.surprises(X[unusual])
 
 # %%
-# From top to bottom: the eight most usual images, the eight most unusual ones, and how surprising each pixel of the
-# unusual images is.
+# The rows of the plot show, from top to bottom, the eight most usual images, the eight most unusual images, and the
+# surprise of each pixel of the unusual images.
 
 figure, axes = plt.subplots(3, 8, figsize=(9, 3.9), layout="constrained")
 figure.suptitle("Usual and unusual digits, and the surprise of each pixel")
@@ -42,10 +42,14 @@ for ax, row in zip(axes[1], unusual, strict=True):
     ax.set_title(str(y[row]), fontsize="small")
 
 # %%
-# The numbers above the unusual images are their classes. Sampled images come from the same density:
+# The numbers above the unusual images are their classes. Images can also be sampled from the density:
 
 figure, axes = plt.subplots(1, 8, figsize=(9, 1.6), layout="constrained")
 figure.suptitle("Sampled digits")
 for ax, image in zip(axes, density.sample(8, random_state=0).astype(float), strict=True):
     ax.imshow(image.reshape(8, 8), cmap="gray_r", vmin=0, vmax=16)
     ax.set(xticks=[], yticks=[])
+
+# %%
+# The eight most usual images are all ones. The unusual images have strokes in unusual positions, where the surprise of
+# the pixels is large. Most sampled images can be recognized as digits.

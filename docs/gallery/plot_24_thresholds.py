@@ -2,8 +2,8 @@
 Costs of errors and thresholds
 ==============================
 
-Select the threshold of a decision from the costs of errors. A missed malignant tumor costs ten times as much as a false
-alarm here. The predictions for all rows are out of fold.
+Compute the decision threshold from the costs of errors. In this example, a missed malignant tumor costs ten times as
+much as a false alarm. All predictions are out of fold.
 """
 
 import matplotlib.pyplot as plt
@@ -52,6 +52,6 @@ ax.grid(alpha=0.3)
 
 # %%
 # The expected cost is lowest if "malignant" is predicted for probabilities of at least 1 / (1 + 10), provided that the
-# probabilities are right. Instead of a threshold of one half, it lowers the cost of the network of terms from 40 to 18
-# per 100 rows, the lowest cost of the four models. At one half, the random forest has the lowest cost (32). Naive Bayes
-# gains least, because its probabilities are too close to 0 and 1.
+# probabilities are right. Compared with a threshold of one half, this threshold lowers the cost of the network of terms
+# from 40 to 18 per 100 rows, the lowest cost of the four models. With a threshold of one half, the random forest has
+# the lowest cost (32). Naive Bayes improves least, because its probabilities are too close to 0 and 1.

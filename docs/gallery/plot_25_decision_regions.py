@@ -53,4 +53,4 @@ figure.supylabel(columns[1])
 # Naive Bayes and the Chow-Liu tree divide each measurement into three or four intervals, and have the highest log
 # losses (0.26 and 0.30). The network of terms (0.19) has finer and smoother steps. Boosted terms (0.24) and BayesForest
 # (0.22) use finer intervals only where the rows require them. The ensemble averages the last three models and has the
-# lowest log loss (0.18). Few rows decide on the colors in the corners, where the models differ most.
+# lowest log loss (0.18). The models differ most in the corners, which contain few rows.

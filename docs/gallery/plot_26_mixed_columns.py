@@ -2,8 +2,8 @@
 From raw columns to an explanation
 ==================================
 
-Predict the sex of penguins from strings and numbers with missing values, without preparing a column. The rows come from
-the package ``palmerpenguins``.
+Predict the sex of penguins from strings and numbers with missing values, without any preparation of the columns. The
+rows are from the package ``palmerpenguins``.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ X, y = penguins.drop(columns="sex"), penguins["sex"]
 strings, numbers = ["species", "island"], X.columns[2:].tolist()
 measurements = numbers[:4]
 is_missing = np.random.default_rng(0).random((len(X), 4)) < 0.2
-X[measurements] = X[measurements].mask(is_missing)  # in addition to those of the package
+X[measurements] = X[measurements].mask(is_missing)  # in addition to the missing values of the package
 print(pd.DataFrame({"type": X.dtypes, "missing": X.isna().sum(), "first row": X.iloc[0]}))
 
 # %%
@@ -47,8 +47,8 @@ for name, model in models.items():
     print(f"{name}: accuracy {accuracy:.3f}, log loss {loss:.3f} in five folds")
 
 # %%
-# The network of terms is more accurate (0.895 against 0.814) and has a lower log loss. Its prediction for a penguin is
-# a sum of contributions, one per column. The missing bill length of this penguin contributes nothing.
+# The network of terms is more accurate (0.895 compared to 0.814) and has a lower log loss. Its prediction for a penguin
+# is a sum of contributions, one per column. The missing bill length of this penguin contributes nothing.
 
 model = TermNetClassifier().fit(X, y)
 row = X[X.isna().sum(axis=1) == 1].iloc[[2]]
@@ -59,5 +59,5 @@ display = ContributionDisplay.from_estimator(model, X, "bill_depth_mm", target="
 
 # %%
 # The deep bill is the strongest evidence for a male, more than the species. The lower plot shows the effect of the bill
-# depth without that of its edge: bills of more than 18 mm are evidence for a male. The edge from the species changes
-# this effect. Bills of 16 mm are evidence for a female Adelie penguin, and for a male gentoo penguin.
+# depth without the effect of its edge: bills of more than 18 mm are evidence for a male. The edge from the species
+# changes this effect. Bills of 16 mm are evidence for a female Adelie penguin, and for a male gentoo penguin.

@@ -2,8 +2,8 @@
 Contributions, Shapley values and permutation importance
 ========================================================
 
-Compare the contributions of a network of terms with Shapley values, which packages such as SHAP estimate for models of
-any kind. Six features have 64 subsets, so that they can be computed exactly here.
+Compare the contributions of a network of terms with Shapley values, which packages such as SHAP estimate for any kind
+of model. Six features have only 64 subsets, so the Shapley values are computed exactly here.
 """
 
 from itertools import combinations
@@ -87,6 +87,6 @@ axes[1].legend(fontsize="small")
 # If two features are connected by an edge, ``explain`` adds their joint effect to the child, and Shapley values divide
 # it between both.
 #
-# Permutation importance answers another question: by how much does the log loss on test rows increase without the
-# information of a feature? The area is most important by both measures. The smoothness contributes as much to the
+# Permutation importance answers another question: by how much does the log loss on test rows increase if the values of
+# a feature are permuted? The area is most important by both measures. The smoothness contributes as much to the
 # predictions as the radius, but a permutation of its values increases the log loss less than half as much.

@@ -74,10 +74,10 @@ ax.legend()
 ax.grid(alpha=0.3)
 
 # %%
-# The compiled programs return the same classes as Python on every test row. Four bits per entry are enough: with
-# them, the tree has an error of 5.2 % in 2,700 bytes, the same as with floats. If only 600 bytes are available, naive
-# Bayes with three bits has an error of 11.0 %.
+# The compiled programs return the same classes as Python on every test row. Four bits per entry are enough: with them,
+# the tree has an error of 5.2 % in 2,700 bytes, the same as with floats. If only 600 bytes are available, naive Bayes
+# with three bits has an error of 11.0 %.
 #
-# The header uses additions and comparisons only, so the same file runs on a microcontroller. The
-# :doc:`benchmark of microcontrollers </benchmarks/embedded>` counts bytes and cycles of such programs in simulators of
-# AVR and Cortex-M, and :doc:`/small` goes through all steps.
+# The header uses additions and comparisons only, so the same file runs on a microcontroller. The :doc:`benchmark of
+# microcontrollers </benchmarks/embedded>` counts bytes and cycles of such programs in simulators of AVR and Cortex-M,
+# and :doc:`/small` goes through all steps.

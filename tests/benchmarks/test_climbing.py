@@ -150,7 +150,7 @@ def test_equal_seconds_name_the_lowest_mean_error():
     curves = {kind: np.array(errors)[:, np.newaxis] for kind, errors in rows.items()}
     curves["climbing"][1] = np.nan  # not in time: this budget does not count
     assert crossing(curves).endswith(
-        "climbing has the lowest mean error at 0.1 s and 10 s; gradient has the lowest mean error at 1 s and 3 s."
+        "climbing has the lowest mean error at 0.1 s and 10 s, and gradient has the lowest mean error at 1 s and 3 s."
     )
 
 

@@ -279,7 +279,7 @@ def test_report_says_how_far_a_search_is_from_the_papers():
     both = complete_runs([*runs("NB HYB", "published", 500, 1), *runs("TAN All", "narrow", 40, 3)])
     text = method.protocol({"letter": both})
     assert text.startswith(
-        "1 of 4 runs draw from the ranges of the paper, which trains 500 epochs; all others draw from"
+        "1 of 4 runs draw from the ranges of the paper, which trains for 500 epochs, and all others draw from"
     )
     assert method.protocol({"letter": complete_runs(closed_form)}) == "No run is complete yet."
 
@@ -433,11 +433,12 @@ def test_sentences_follow_from_results():
     errors = {("NB ML", "closed form"): 0.2591, ("NB HYB", "narrow"): 0.1313, ("TAN All", "narrow"): 0.0876}
     text = sentences(errors)
     assert text == (
-        "For 1 of 2 trained cells of table 1, the error of the best run on the test part, which the paper selects, is "
-        "at most the published error. For the other 1, it is 0.20 to 0.20 points higher (NB HYB on letter has the "
-        "largest difference). 1 of these differences are below two standard errors. The 1 cells in closed form differ "
-        "by at most 0.02 points (letter). A tree that is selected on validation rows is better than the best published "
-        "tree on 0 of 1 data sets. The results here confirm 1 of 1 claims of the paper."
+        "The paper selects the run with the lowest test error. For 1 of 2 trained cells of table 1, the error of "
+        "this run is at most the published error here. For the other 1 cells, the error is 0.20 to 0.20 points "
+        "higher, with the largest difference for NB HYB on letter. 1 of these differences are below two standard "
+        "errors. The 1 cells in closed form differ by at most 0.02 points (letter). A tree that is selected on "
+        "validation rows is better than the best published tree on 0 of 1 data sets. The results here confirm 1 of 1 "
+        "claims of the paper."
     )
     text = sentences({**errors, ("TAN All", "narrow"): 0.08, ("NB HYB", "narrow"): 0.27})
     assert "14.07 to 14.07 points higher (NB HYB on letter has the largest difference). 0 of these" in text

@@ -40,11 +40,12 @@ def test_sentences_follow_from_results():
     text = sentences()
     assert text == (
         "A TAN of four bits has an error of 10.00 % on letter in 20 kB of flash, and takes 1.00 ms on ATmega1284P, "
-        "0.50 ms on Cortex-M0+ per prediction (16 MHz, -Os). Floats lower the error by 1.00 points, need 9.0 times the "
-        "flash, and take 4.0 times as long. Smaller models are less accurate: a neural network of 8 bits has an "
-        "error of 12.0 % in 9 kB (3.0 times as long) and a logistic regression of 8 bits has an error of 15.0 % in 4 "
-        "kB (0.8 times as long). The decision tree of 1,000 leaves has an error of 13.0 %, and is 8 to 8 times as fast "
-        "as the TAN. Use it if time or energy matters most."
+        "0.50 ms on Cortex-M0+ per prediction (at 16 MHz, compiled with -Os). Floats lower the error by 1.00 points, "
+        "need 9.0 times as much flash, and take 4.0 times as long. Compared with the TAN of four bits, smaller "
+        "models are less accurate: a neural network of 8 bits has an error of 12.0 % in 9 kB (3.0 times as long) and "
+        "a logistic regression of 8 bits has an error of 15.0 % in 4 kB (0.8 times as long). The decision tree of "
+        "1,000 leaves has an error of 13.0 %, and is 8 to 8 times as fast as the TAN. Use it if time or energy "
+        "matters most."
     )
     text = sentences([line(M0, report.FLOATS, 9.0, 180_000, 80_000)])  # measured again: the last line counts
     assert "and take 4.0 to 10.0 times as long." in text
@@ -57,7 +58,7 @@ def test_conclusions_follow_from_results():
         "no model has less flash and a lower error than these: logistic regression, 8 bits; "
         "net of 48 rectifiers, 8 bits; TAN, 4 bits;" in text
     )
-    assert "a byte per entry takes 50 to 50 % of the time of packed entries, and 2.0 times the flash." in text
+    assert "entries of one byte take 50 to 50 % of the time of packed entries, and 2.0 times as much flash." in text
     assert "*Eight bits* lower the error by 0.50 points, and take 1.2 times the cycles" in text
     assert "A smaller model is more accurate than TAN, 2 bits and TAN, 1 bit." in text
     better = [line(part, "TAN, 1 bit", 11.0, 6000, 20_000) for part in (AVR, M0)]

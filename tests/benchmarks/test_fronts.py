@@ -314,11 +314,11 @@ def test_claims_and_sentences_follow_from_the_models_within_budgets():
     assert found[3].evidence == "usps 2 to 8 times"
     text = " ".join(fronts_claims.summary(best, "Words.").split())
     assert text == (
-        "With the operations of a Bayesian network, the best network of this library has a lower error than the best "
-        "neural network on 0 of 1 data sets (usps 5.00 and 3.00 %). With 32 times as many, the best network of this "
-        "library has a lower error than the best neural network on 0 of 1 data sets (usps 5.00 and 0.50 %). To be "
-        "better than every network of this library, convolutional networks need 2 to 8 times the operations on usps. "
-        "Words."
+        "With the number of operations of a Bayesian network, the best network of this library has a lower error "
+        "than the best neural network on 0 of 1 data sets (usps 5.00 and 3.00 %). With 32 times as many, the best "
+        "network of this library has a lower error than the best neural network on 0 of 1 data sets (usps 5.00 and "
+        "0.50 %). To be better than every network of this library, convolutional networks need 2 to 8 times the "
+        "operations on usps. Words."
     )
     assert "| usps | this library | 6.00 | 5.00 | 5.00 | 5.00 | 5.00 | 5.00 |" in fronts_claims.table(best)
     best, found = checked(6.0, 8.0, 1, 30)

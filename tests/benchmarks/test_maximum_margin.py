@@ -291,8 +291,8 @@ def test_claims_hold_or_not_by_the_rates():
     assert found[6:] == [(True, "usps 102 times"), (True, "difference in points from ML: 100 rows +1.00")]
     assert 'do not confirm this claim: "maximum margin is above conditional likelihood in most cases".' in text
     assert text.endswith(
-        "On usps, the best Bayesian network is TAN-CR CG-CL with 97.00 %; the cross-tuned support vector machine has "
-        "98.00 %."
+        "On usps, the best Bayesian network is TAN-CR CG-CL with a rate of 97.00 %. The cross-tuned support vector "
+        "machine has 98.00 %."
     )
     text, found = verdicts({("TAN-CR", "ML"): 0.90, ("NB", "CG-CL"): 0.86}, machine=0.965, convex_rate=0.6)
     assert [holds for holds, _ in found] == [False, False, False, False, False, False, True, False]

@@ -56,7 +56,7 @@ def test_report_opens_with_the_memory_of_the_largest_table(tmp_path):
     benchmark.write_report(lines, tmp_path / "memory.md")
     text = (tmp_path / "memory.md").read_text(encoding="utf-8")
     said = " ".join(text.split())
-    assert "at most: for 2,000,000 rows of 30 columns fit 400 MiB and fit_batches 300 MiB. From Parquet" in said
+    assert "peak memory: for 2,000,000 rows of 30 columns fit 400 MiB and fit_batches 300 MiB. From Parquet" in said
     assert "Chow-Liu TAN 250,000. Arrow reads 2,000,000 rows per processor second." in said
     row = ["2,000,000 x 30", "fit", "Chow-Liu TAN", "4.00", "500,000", "500", "900", "400"]
     assert row in rows_of(text)

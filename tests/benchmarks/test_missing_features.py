@@ -164,18 +164,18 @@ def test_sentences_follow_from_rates():
     text = sentences()
     assert text == (
         "On mnist, NB CG-MM is above NB ML with up to 2 of 5 features missing (76.0 and 75.0 %), and below it with 4 "
-        "(60.0 and 70.0 %). In the paper, the advantage on mnist holds up to about 80 missing features. The claim of "
-        "the paper that discriminative structures stay above TAN-CMI ML does not hold here: TAN-OMI-CR ML is below it "
-        "for these numbers of missing features: mnist 2 of 3. With about half of the features missing, the best "
-        "Bayesian networks have: mnist 80.0 % (TAN-CMI ML). A support vector machine with imputation from the nearest "
-        "rows is above them on 1 of 1 data sets (mnist)."
+        "(60.0 and 70.0 %). In the paper, the advantage on mnist holds up to about 80 missing features. The paper "
+        "claims that discriminative structures stay above TAN-CMI ML. This does not hold here: TAN-OMI-CR ML is "
+        "below TAN-CMI ML for several numbers of missing features (mnist 2 of 3). With about half of the features "
+        "missing, the best Bayesian networks have the following rates: mnist 80.0 % (TAN-CMI ML). A support vector "
+        "machine with imputation from the nearest rows is above these networks on 1 of 1 data sets (mnist)."
     )
     text = sentences(**{"NB CG-MM": {0: 90.0, 2: 82.0, 4: 71.0}, "TAN-CMI ML": {0: 85.0, 2: 78.0, 4: 60.0}})
     assert text.startswith("On mnist, NB CG-MM is above NB ML with up to 4 of 5 features missing (71.0 and 70.0 %). In")
     assert "As in the paper, TAN-OMI-CR ML is never below TAN-CMI ML." in text
     assert text.endswith(
-        "mnist 82.0 % (NB CG-MM). A support vector machine with imputation from the nearest rows is "
-        "above them on 0 of 1 data sets."
+        "mnist 82.0 % (NB CG-MM). A support vector machine with imputation from the nearest rows is above these "
+        "networks on 0 of 1 data sets."
     )
     text = sentences(**{"NB CG-MM": {0: 70.0, 2: 82.0, 4: 71.0}})
     assert text.startswith("On mnist, NB CG-MM is never above NB ML.")

@@ -123,13 +123,15 @@ def test_report_says_what_went_against_the_paper():
         return report.against_the_paper(small).replace("\n", " ")
 
     below = said({"TAN-OMI-CR-ML": 0.2, "TAN-RO-CR-ML Mean": 0.5, "TAN-RO-CR-ML Max": 0.1, "TAN-RO-CR-ML Min": 0.1})
-    assert below.startswith(
-        "Differences from the paper: TAN-OMI-CR-ML is 0.30 points below TAN-RO-CR-ML Mean (significa"
-    )
-    assert "in the paper it is 0.13 above. On these data sets, an ordering" in below  # and nothing of Min and Max
+    assert below.startswith("Differences from the paper: TAN-OMI-CR-ML is 0.30 points below TAN-RO-CR-ML Mean (p =")
+    assert (
+        "In the paper, it is 0.13 points above. On these data sets, an ordering" in below
+    )  # and nothing of Min and Max
     above = said({"TAN-OMI-CR-ML": 50.0})
-    assert "better than a random one" not in above
-    in_the_paper, here = above.removeprefix("Differences from the paper: ").split(" Significant here only: ")
+    assert "better than a random ordering" not in above
+    in_the_paper, here = above.removeprefix("Differences from the paper: ").split(
+        " The following differences are significant here only: "
+    )
     assert "; NB-ML and TAN-OMI-CR-ML;" not in in_the_paper  # significant in both
     assert "TAN-CMI-ML and TAN-OMISP-CR-ML" in in_the_paper
     assert "TAN-RO-CR-ML Max and TAN-OMI-CR-ML" in here
@@ -285,7 +287,9 @@ def test_search_stands_among_drawn_orderings(monkeypatch):
             found[f"{name}, partition {number}"] = {"TAN-OMI-CR": [line(search)], "TAN-RO-CR": [line(mean)]}
     found["a"]["TAN-OMI-CR"] = found["b"]["TAN-OMI-CR"] = [line(0.4)]
     said = orderings._among_orderings(found).replace("\n", " ")
-    assert "The difference is -10.00, 3.0 standard deviations from the mean of the others. The partition" in said
+    assert (
+        "The difference is -10.00, 3.0 standard deviations from the mean of the other partitions. The partition" in said
+    )
 
 
 def test_explaining_away_joins_what_the_class_makes_tell_about_each_other():

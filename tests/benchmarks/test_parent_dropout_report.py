@@ -31,7 +31,7 @@ def test_sets_are_run_once_and_reported(folder, monkeypatch):
     command.main(["report", "--results", str(folder), "--output", str(folder)])
     text = (folder / "parent_dropout_details.md").read_text()
     assert "| first | 60 | 0.00 |" in text
-    assert "a clearly lower error on 0 of 2 sets, a clearly higher one on 0." in text
+    assert "a clearly lower error on 0 of 2 data sets and a clearly higher error on 0." in text
     text = (folder / "parent_dropout.md").read_text()
     assert text.startswith(
         "# Parent dropout\n\nParent dropout of 0.3 in long trainings clearly lowers the error on 0 of 2"
@@ -50,7 +50,7 @@ def test_clear_is_what_exceeds_two_standard_errors():
     lines += [line("alike", "long", 30), line("alike", "long, 0.3", 29)]
     found = command.outcomes(lines)
     said = command.verdicts(found, {"less": "chosen on", "alike": "chosen on"})
-    assert "chosen on: a clearly lower error on 1 of 2 sets, a clearly higher one on 0 (less -10.00 points)." in said
+    assert "a clearly lower error on 1 of 2 data sets and a clearly higher error on 0 (less -10.00 points)." in said
     half = {"less": "chosen on", "alike": "chosen on"}
     sentences = " ".join(command.summary(found, half).split())
     assert sentences == (

@@ -38,13 +38,13 @@ def test_report_counts_data_sets_from_results(tmp_path):
     text = (tmp_path / "prediction_sets.md").read_text(encoding="utf-8")
     sentences = " ".join(text.split())
     assert (
-        "With the Chow-Liu tree, the sets of `ConformalClassifier` contain the true class in 91.0 % of the rows, as a "
-        "mean over 2 data sets; the coverage of single data sets is 91.0 to 91.0 %. It is within two points of the "
-        "required 90 % on 2 data sets. If a fifth of the training rows is used for calibration only, the mean is "
-        "95.0 %, and 0 data sets are within two points. `ConformalClassifier` has the smaller sets on 2 data sets, "
-        "with 1.30 instead of 1.60 classes on average."
+        "With the Chow-Liu tree, the sets of `ConformalClassifier` contain the true class in 91.0 % of the rows, as "
+        "a mean over 2 data sets. On single data sets, this coverage is 91.0 to 91.0 %, and it is within two points "
+        "of the required 90 % on 2 data sets. If a fifth of the training rows is used for calibration only, the mean "
+        "coverage is 95.0 %, and it is within two points on 0 data sets. The sets of `ConformalClassifier` are "
+        "smaller on 2 data sets, with 1.30 instead of 1.60 classes on average."
     ) in sentences
-    assert "has the smaller sets on 0 data sets, with 1.20 instead of 1.10 classes" in sentences
+    assert "are smaller on 0 data sets, with 1.20 instead of 1.10 classes" in sentences
     assert "| car | 300 | 91.0 | 95.0 | 1.30 | 1.60 | 88.0 | 89.0 | 1.20 | 1.10 |" in text
     assert "cmc" not in text
 

@@ -103,7 +103,7 @@ def test_only_what_is_chosen_is_trained_on_all_rows_test_rows(finished):
 def test_draws_and_the_time_of_as_many_as_in_the_paper_are_stated(finished):
     lines = [{**found, "seconds": 3600 / len(finished[1])} for found in finished[1]]
     said = " ".join(summary.draws(lines).split())
-    assert said.startswith("Each learner has 2 draws of its settings on each data set, where the paper has 100.")
+    assert said.startswith("Each learner has 2 draws of its settings on each data set, compared to 100 in the paper.")
     assert "All trainings took 1 hours of a core. With 100 draws, they would take about 50 hours" in said
     assert summary.draws([]) == ""
 
@@ -138,7 +138,7 @@ def test_the_report_says_what_was_found(finished, tmp_path):
     folder, lines = finished
     command.main(["report", "--results", str(folder), "--output", str(tmp_path)])
     summary, text = ((tmp_path / name).read_text() for name in ("report.md", "report_details.md"))
-    assert "\n\nA TAN trained for 4 bits has an error of at most " in summary
+    assert "the error of a TAN trained for 4 bits is at most " in summary
     assert "| letter | NB HYB |" in summary
     budget, columns = report.figure_6(lines)
     assert budget == 2
@@ -266,12 +266,12 @@ def test_verdicts_follow_from_the_figures():
 
     text = " ".join(verdicts.summary(bits, sizes, searched, "Words.").split())
     assert text == (
-        "A TAN trained for 4 bits has an error of at most 0.50 points above that of float32 on 1 data sets (the "
-        "largest difference is on letter). With 1 bit, training for few bits instead of rounding lowers the error by "
-        "3.00 (letter) to 3.00 points (letter); with 4 bits or more, both differ by 0.20 points at most. At most 0.3 "
-        "points above the lowest error, the size penalty removes the following part of the CPT entries of a tree: "
-        "letter 50 %. Branch and bound has a lower error than training for few bits in 1 of 2 comparisons on letter. "
-        "Words."
+        "On 1 data sets, the error of a TAN trained for 4 bits is at most 0.50 points above the error with float32 "
+        "(the largest difference is on letter). With 1 bit, training for few bits instead of rounding lowers the "
+        "error by 3.00 (letter) to 3.00 points (letter). With 4 bits or more, both methods differ by at most 0.20 "
+        "points. If the error may be 0.3 points above the lowest error, the size penalty removes the following part "
+        "of the CPT entries of a tree: letter 50 %. Branch and bound has a lower error than training for few bits in "
+        "1 of 2 comparisons on letter. Words."
     )
     assert holds() == [False, True, True, True]
     assert holds(searched={"letter": {(report.NB, 1): 9.5}}, ratios={report.NB: [1.2]}) == [True, False, True, True]

@@ -256,7 +256,7 @@ def test_report_shows_verdicts_and_the_best_learners(tmp_path):
         f"On 6 data sets, {FOREST} is the best of 4 learners by error, log loss and Brier score (mean ranks 1.00, 1.00 "
         f'and 1.00). The best peer by error (2.00) and by log loss (2.00) is "{BOOSTING}".'
     ) in sentences
-    assert f"A fit of {FOREST} takes 2.0 processor seconds on average, 1 times as long as" in sentences
+    assert f"Fitting {FOREST} takes 2.0 processor seconds on average, 1 times as long as" in sentences
     assert f"| {FOREST} | **1.00** | **5.00** | **1.00** | **0.500** | **1.00** | **0.250** |" in text
     assert f"| {BOOSTING} | 6 | 0/6/0 (6:0) | 0/6/0 (6:0) | 0/6/0 (6:0) | 1.000 |" in text  # one fold proves nothing
     assert text.count("(tables.png)") == 1
@@ -272,10 +272,8 @@ def test_details_contain_groups_duels_costs_and_all_sets(tmp_path):
     text = (tmp_path / "tables_details.md").read_text(encoding="utf-8")
     assert f"| {FOREST} | {' | '.join(['**1.00**'] * 9)} |" in text
     assert f"| {OWN} | {' | '.join(['4.00'] * 9)} |" in text
-    assert (
-        "Means over the 6 data sets (3 chosen on, 3 held out) that all of these learners have finished."
-        in text.replace("\n", " ")
-    )
+    words = "mean ranks over the 6 data sets (3 chosen on, 3 held out) that all of these learners have finished."
+    assert words in text.replace("\n", " ")
     assert "| AODE | 0/6/0 (0:6) | 0/6/0 (0:6) |" in text
     assert "| AODE | held out | 3 of 3 | " in text
     assert " 9.00 / 6.00, " in text
@@ -300,7 +298,7 @@ def test_areas_are_ranked_among_learners_that_have_them():
     lines = [line(name, learner, 5.0, auc=area) for name in CHOSEN[:3] for learner, area in areas.items()]
     lines += [*rows({OWN: 1.0, RANDOM_FOREST: 2.0}, CHOSEN[:5]), line(CHOSEN[0], OWN, 5.0, seed=1, auc=1.0)]
     text = rankings.ranking_by_area(Outcomes(lines))
-    assert text.startswith("Means over the 3 data sets")
+    assert text.startswith("The table shows means over the 3 data sets")
     assert text.splitlines()[-2:] == [f"| {FOREST} | **1.00** | **0.9000** |", f"| {BOOSTING} | 2.00 | 0.8000 |"]
     assert rankings.ranking_by_area(Outcomes(rows({OWN: 1.0}, CHOSEN[:2]))) == ""
 

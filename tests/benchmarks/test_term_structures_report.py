@@ -31,13 +31,13 @@ def test_the_structure_is_chosen_on_other_data_sets(tmp_path):
     lines += lines_of("glass", equal)[:-1]  # not finished
     text, sentences = report_of(lines, tmp_path)
     assert (
-        "On heart, gradient has the lowest mean log loss. These are its results on ionosphere and diabetes. With "
-        "gradient, the mean log loss is 0.400"
+        "On heart, gradient has the lowest mean log loss. The following results are on the held-out data sets "
+        "ionosphere and diabetes. With gradient, the mean log loss is 0.400"
     ) in sentences
     assert "- With hill climbing, the log loss is the same on each of them." in sentences
     assert (
-        "- With gradient, the mean log loss is 0.400 instead of 0.500, and the mean error 15.0 instead of 20.0 %. The "
-        "log loss is lower on 1 of 2 data sets, and higher on 0. The largest difference is that on ionosphere, 0.300 "
+        "- With gradient, the mean log loss is 0.400 instead of 0.500, and the mean error 15.0 instead of 20.0 %. "
+        "The log loss is lower on 1 of 2 data sets, and higher on 0. The largest difference is on ionosphere, 0.300 "
         "instead of 0.500."
     ) in sentences
     assert "- With Chow-Liu, the mean log loss is 0.550 instead of 0.500" in sentences

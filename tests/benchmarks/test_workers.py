@@ -59,5 +59,5 @@ def test_section_and_verdict_state_rates_and_peaks():
     assert rows[2][2:] == ["200.0", "100.0", "50,000", "900", "600", "400"]
     said = workers.verdict(lines)
     assert "forest of 2 networks 100,000 rows per processor second" in said
-    assert "A worker uses 900 MiB at most." in said
+    assert "A worker uses at most 900 MiB." in said
     assert workers.section([]) == workers.verdict([]) == ""

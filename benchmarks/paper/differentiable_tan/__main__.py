@@ -1,6 +1,6 @@
 """Table 1 and figures 2 and 3 of differentiable TAN: random search of every cell, and the report.
 
-    python -m benchmarks.paper.differentiable_tan run --sets letter --budget 40    # goes on where it was stopped
+    python -m benchmarks.paper.differentiable_tan run --sets letter --budget 40    # resumes if interrupted
     python -m benchmarks.paper.differentiable_tan report
     python -m benchmarks.paper.differentiable_tan pack    # what was run, to be committed
 

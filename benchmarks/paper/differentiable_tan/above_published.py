@@ -8,10 +8,10 @@ from .cells import CELLS, Cell
 from .complete_runs import best_on_test
 from .expected_best import FEWEST, may_find, paper_runs
 
-TEXT = """This section lists cells whose best on test (with the protocol of the paper or ours) is above the published
-error. For cells with enough runs of *published* settings, *may find* estimates the result of as many runs as in the
-paper (see the tables of the data sets below). *2 se* are two standard errors of the published error, the typical change
-with other test rows."""
+TEXT = """This section lists cells whose *best on test* (with the protocol of the paper or with ours) is above the
+published error. For cells with enough runs of *published* settings, *may find* estimates the result of as many runs as
+in the paper (see the tables of the data sets below). The column *2 se* contains two standard errors of the published
+error, the typical change with other test rows."""
 HEADER = ["set", "cell", "published", "here", "above by", "2 se", "runs", "runs of the paper", "may find"]
 
 

@@ -1,9 +1,8 @@
 """Structures and candidates of the cells of table 1.
 
-A choice is called with a problem, its training rows, and the numbers of an ordering and of a draw; it returns the
+A choice is called with a problem, its training rows, and the numbers of an ordering and of a draw. It returns the
 structure or the candidate sets of a run. ``recipe`` returns the same choice as an argument of an estimator, which draws
-an ordering of its own.
-"""
+its own ordering."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -12,10 +12,10 @@ FEWEST = 80
 HEADER = ["cell", "runs", "best of a tenth", "best of a third", "best of all", "gain", "runs of the paper", "may find"]
 #: Settings of random search I and II, each with both learning rates ([DT] 4.2).
 N_SETTINGS = {"I": 2 * 500, "II": 2 * 100}
-TEXT = """This table shows how the best on test depends on the number of runs with *published* settings. The best of a
-tenth and of a third are means over all choices of so many runs. *gain* is the decrease from ten times as many runs.
-*may find* extrapolates this decrease to the number of runs in the paper (settings times orderings times draws; unknown
-for the pseudo-TAN). It is mostly too low, because errors have a lower bound."""
+TEXT = """This table shows how *best on test* depends on the number of runs with *published* settings. The values for a
+tenth and for a third of the runs are means over all possible choices of these runs. *gain* is the decrease from ten
+times as many runs. *may find* extrapolates this decrease to the number of runs in the paper (settings times orderings
+times draws, unknown for the pseudo-TAN). The extrapolation is mostly too low, because errors have a lower bound."""
 
 
 def expected_best(errors, n):

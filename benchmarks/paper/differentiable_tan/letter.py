@@ -1,11 +1,10 @@
 """Gradient TAN on letter: settings chosen by cross-validation on the training part, tested once.
 
-    python -m benchmarks.paper.differentiable_tan.letter search    # every setting, --folds 3 or 5; goes on if stopped
+    python -m benchmarks.paper.differentiable_tan.letter search    # --folds 3 or 5; resumes if interrupted
     python -m benchmarks.paper.differentiable_tan.letter final     # the chosen settings on the test part, five seeds
 
-The settings listed here were equally good, within noise, in two wider searches over the published ranges (trade-off 10
-to 1,000, gamma 0.3 to 30, learning rate 0.003 to 0.1). Eta and temperature were not varied there.
-"""
+The settings in this list were equally good, up to noise, in two wider searches over the published ranges (trade-off 10
+to 1,000, gamma 0.3 to 30, learning rate 0.003 to 0.1). Eta and temperature were not varied there."""
 
 import json
 import os

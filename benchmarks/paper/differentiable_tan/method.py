@@ -9,14 +9,14 @@ from benchmarks.shared.versions import made_by
 from .cells import CELLS, CLOSED_FORM
 from .expected_best import paper_runs
 
-RUNS = """A run is one random draw of loss and learning rates, and of ordering and parents for cells with several. Each
-run is trained on every fold twice: on the training part, for the test error, and on 80 % of it, for the error on the
-other 20 %. Runs of *published* settings are trained on the training part only, because the paper selects by test
-error."""
+RUNS = """A run is one random draw of the loss and the learning rates, and of the ordering and the parents if a cell has
+several. Each run is trained on every fold twice: on the training part to compute the test error, and on 80 % of the
+training part to compute the validation error on the other 20 %. Runs of *published* settings are trained on the
+training part only, because the paper selects by test error."""
 COLUMNS = """- *published*: the lowest test error of all runs of the paper (15,000 runs of TAN Subset).
-- *best on test*: the lowest test error of our runs. It is optimistic, and more so with more runs.
-- *chosen on validation*: the test error of the run with the lowest validation error, selected for each fold. Expect
-  this error on new rows.
+- *best on test*: the lowest test error of our runs. This error is optimistic, in particular with many runs.
+- *chosen on validation*: the test error of the run with the lowest validation error, selected for each fold. A similar
+  error can be expected on new rows.
 - *narrow* settings are drawn from ranges that wider searches on validation rows selected. *refined* settings are drawn
   from narrower ranges with low validation errors of narrow runs. Both are one search in this report, including its
   median and seconds. The ranges of satimage were refined on the validation rows of all five folds, which are test rows
@@ -25,12 +25,12 @@ COLUMNS = """- *published*: the lowest test error of all runs of the paper (15,0
 - *published* settings (second column) have the epochs, ranges and random search (I or II) of the paper. Each run draws
   one of its two learning rates. The paper reports the better of both rates, so one of its settings equals two of our
   runs.
-- *median test error*: median over all runs. *seconds per training*: median on the training part, with other trainings
-  running at the same time.
+- *median test error*: the median over all runs. *seconds per training*: the median time on the training part, while
+  other trainings were running.
 
 mnist is reduced as in the paper (see shared/mnist.py), but split differently, and its cut points are fitted without
-test rows (see shared/data.py). Cells without a published number have other numbers of candidates, or methods of this
-library:
+test rows (see shared/data.py). Cells without a published number have other numbers of candidates, or use methods of
+this library:
 
 - *k-tree* (two augmenting parents per feature) and *order-free*;
 - *OM* and *MM*: ordered and greedy search for the margin;
@@ -61,8 +61,8 @@ def protocol(runs):
     cells = {name: Counter(run.cell for run in found).values() for name, found in trained.items() if found}
     numbers = "; ".join(f"{name} {_span(found)}" for name, found in cells.items())
     return paragraph(
-        f"""{drawn} from the ranges of the paper, which trains 500 epochs; {others} draw from our ranges. Runs have
-        {_span([run.epochs for run in every])} epochs. The number of runs per cell is: {numbers}.
+        f"""{drawn} from the ranges of the paper, which trains for 500 epochs, and {others} draw from our ranges. Runs
+        have {_span([run.epochs for run in every])} epochs. The number of runs per cell is: {numbers}.
         {long_trainings(runs.get("mnist", []))}"""
     )
 

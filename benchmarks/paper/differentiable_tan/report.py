@@ -1,4 +1,4 @@
-"""The report on the search; plots.py draws its figures."""
+"""The report on the search, with figures from plots.py."""
 
 from collections import Counter
 from statistics import median
@@ -39,7 +39,7 @@ def write_report(lines, folder, recovered=(), values=(), subsets=(), stages=None
         f"## Claims of the paper\n\n{claims_table(found, EVIDENCE)}\n\n{CLAIMS}",
         best_trees_section(runs),
         f"![{in_words(pictures[0].stem)}](figures/{pictures[0].name})" if pictures else "",
-        "All cells, settings and figures are on [a page of details](report_details.md).",
+        "All cells, settings and figures are on [a separate page](report_details.md).",
         f"## How it was measured\n\n{method(lines, runs)}",
     ]
     write_sections(folder / "report.md", sections)
@@ -70,15 +70,15 @@ def summary(runs, found, values=()):
     ]
     above, n_trained = cells_above(runs), len(compared) - len(exact)
     text = [
-        f"For {n_trained - len(above)} of {n_trained} trained cells of table 1, the error of the best run on the test "
-        "part, which the paper selects, is at most the published error."
+        f"The paper selects the run with the lowest test error. For {n_trained - len(above)} of {n_trained} trained "
+        "cells of table 1, the error of this run is at most the published error here."
     ]
     if above:
         worst, n_within = max(above, key=lambda one: one.points), sum(one.points < one.spread for one in above)
         text.append(
-            f"For the other {len(above)}, it is {min(one.points for one in above):.2f} to {worst.points:.2f} points "
-            f"higher ({worst.cell.name} on {worst.set_name} has the largest difference). {n_within} of these "
-            "differences are below two standard errors."
+            f"For the other {len(above)} cells, the error is {min(one.points for one in above):.2f} to "
+            f"{worst.points:.2f} points higher, with the largest difference for {worst.cell.name} on "
+            f"{worst.set_name}. {n_within} of these differences are below two standard errors."
         )
     if exact:
         name, most = max(exact, key=lambda one: one[1])
@@ -98,13 +98,13 @@ def summary(runs, found, values=()):
 
 EVIDENCE = "evidence (lowest test errors in %)"
 CLAIMS = paragraph(
-    """Claims are checked with the lowest test errors of the runs with our ranges, which all cells have in similar
-    numbers. A difference is marginal, similar or no benefit if it is below two standard errors of the error. Trainings
-    for the last claim have the start, the epochs and the larger learning rate of the paper
-    ([details](report_details.md))."""
+    """Claims are checked with the lowest test errors of the runs with our ranges, because all cells have similar
+    numbers of these runs. A difference counts as marginal, similar or no benefit if it is below two standard errors of
+    the error. Trainings for the last claim have the initialization, the number of epochs and the larger learning rate
+    of the paper ([details](report_details.md))."""
 )
 DETAILS = paragraph(
-    """The [summary](report.md) states the verdicts, and explains cells, settings and columns. All errors are test
+    """The [summary](report.md) contains the main results, and explains cells, settings and columns. All errors are test
     errors in %, unless a column states otherwise."""
 )
 

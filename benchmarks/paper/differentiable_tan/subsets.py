@@ -1,6 +1,6 @@
 """Figure 3 (d) of differentiable TAN: parent subsets of one ordering of letter, all with the same settings.
 
-    python -m benchmarks.paper.differentiable_tan.subsets --budget 20    # goes on where it was stopped
+    python -m benchmarks.paper.differentiable_tan.subsets --budget 20    # resumes if interrupted
 
 Each setting has the epochs and the ranges of the paper (random search II) with one of its two learning rates. It trains
 five subsets of K = 2 and of K = 8 candidate parents. Subsets of 2 are contained in those of 8. The paper has 100
@@ -95,10 +95,10 @@ def subsets_section(runs):
     ]
     header = ["subset", *(f"{size}, {what}" for size in SIZES.values() for what in ("lowest", "median"))]
     text = paragraph(
-        f"""Five parent subsets of one ordering of {NAME}, each with the same {n_settings} settings of {N_EPOCHS} epochs
-        (the paper has 100 settings with two learning rates). The claims about subsets stay open below {FEWEST}
-        settings. Figure 3 (d) shows these runs with all others of the same ordering. Errors are test errors in %.
-        Command: `python -m benchmarks.paper.differentiable_tan.subsets`."""
+        f"""The table shows results of five parent subsets for one ordering of {NAME}, each trained with the same
+        {n_settings} settings for {N_EPOCHS} epochs (the paper has 100 settings with two learning rates). The claims
+        about subsets stay open below {FEWEST} settings. Figure 3 (d) shows these runs and all other runs with the same
+        ordering. Errors are test errors in %. Command: `python -m benchmarks.paper.differentiable_tan.subsets`."""
     )
     return f"## Parent subsets\n\n{text}\n\n{markdown_table(header, rows)}"
 

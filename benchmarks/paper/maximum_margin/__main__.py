@@ -1,14 +1,15 @@
-"""Tables 1 to 7 of maximum margin Bayesian network classifiers, as far as there are data.
+"""Tables 1 to 7 of maximum margin Bayesian network classifiers, for all available data.
 
-    python -m benchmarks.paper.maximum_margin run usps                  # goes on where it was stopped
+    python -m benchmarks.paper.maximum_margin run usps                  # resumes if interrupted
     python -m benchmarks.paper.maximum_margin run mnist --n-jobs 2 --verbose
     python -m benchmarks.paper.maximum_margin run convex --seeds 0 1 2  # tables 6 and 7, on a few rows of usps
     python -m benchmarks.paper.maximum_margin run kappa --seeds 0 1 2 3     # figure 5, on usps
     python -m benchmarks.paper.maximum_margin run variants --seeds 0 1 --tune-rows 4000
     python -m benchmarks.paper.maximum_margin report
 
-Structures are learned once and kept in the results. All settings are chosen by five folds of the training rows: lambda
-and kappa on at most --tune-rows of them, iterations always on all of them. --rows trains on fewer rows.
+Structures are learned once and are stored in the results. All settings are selected on five folds of the training rows:
+lambda and kappa on at most --tune-rows rows, and the number of iterations on all rows. --rows limits the number of
+training rows.
 
 TIMIT is a licensed corpus, and the image of the Washington D.C. Mall was not found. If you have them, prepare archives
 with X, y, train_idx and test_idx (see tanlearn.sources.datasets.load_npz); run --timit Ma+Fe-4.npz --dc-mall FILE then

@@ -20,8 +20,8 @@ rates are means and standard deviations over draws of the training rows, on all 
 probabilities above 1e-5 before they are normalized again. Eq. 9 has no such bound, so margins grow until the solver
 stops. The slack B is 1, as in the paper for usps. *doubtful* counts solutions that the solver reports as inaccurate.
 
-On whole data sets, the paper reports for CG-MM and CVX-MM: usps 95.23 % in 113 s and 90.90 % in 21 hours, mnist 91.82 %
-in 833 s and 92.04 % in 54 hours."""
+On complete data sets, the paper reports the following rates of CG-MM and CVX-MM: on usps, 95.23 % in 113 s and 90.90 %
+in 21 hours, and on mnist, 91.82 % in 833 s and 92.04 % in 54 hours."""
 
 
 def convex_table(convex):
@@ -98,10 +98,10 @@ def convex_by_rows(convex):
         for shifts in [[found[n][name] - found[n]["CVX-MM"] for n in rows]]
     )
     return paragraph(
-        f"""The differences from *ML, alpha=1* are {points} rows; in the paper, the difference from ML is +3.8 on 8,000.
-        Few rows are separated with a wide margin for any slack, and the optimum depends only on the hardest of them.
-        The paper reports the same for its 8,000 rows, where no solver setting exceeded 90.90 %. A smaller slack, or a
-        higher lower bound of the probabilities, changes the rate by (in points): {variants}."""
+        f"""The differences from *ML, alpha=1* are {points} rows. In the paper, the difference from ML is +3.8 on 8,000
+        rows. If there are few rows, they are separated with a wide margin for any slack, and the optimum depends only
+        on the hardest rows. The paper reports the same for its 8,000 rows, where no solver setting exceeded 90.90 %. A
+        smaller slack, or a higher lower bound of the probabilities, changes the rate by (in points): {variants}."""
     )
 
 

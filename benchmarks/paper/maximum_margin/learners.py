@@ -1,4 +1,4 @@
-"""The learners of maximum-margin learning, and some of ours; each is trained, tested and timed once."""
+"""The learners of maximum-margin learning and some of this library, each trained, tested and timed once."""
 
 import time
 import warnings

@@ -1,18 +1,17 @@
 """Figures 3, 6 and 7 of maximum margin Bayesian network classifiers, and of order-based learning: missing features.
 
-    python -m benchmarks.paper.maximum_margin.missing_features run      # goes on where it was stopped
+    python -m benchmarks.paper.maximum_margin.missing_features run      # resumes if interrupted
     python -m benchmarks.paper.maximum_margin.missing_features run --sets mnist --learners "SVM, nearest" --draws 5
     python -m benchmarks.paper.maximum_margin.missing_features report
 
 Classifiers are trained with complete rows. Then features of every test row are deleted at random, the same for all
-classifiers. Bayesian networks marginalize them. For a support vector machine, and for one Bayesian network, they are
-imputed with the means of the training rows or of the five nearest of them. Times are those of a prediction, imputation
-included, on one thread except for the matrix products that find neighbors.
+classifiers. Bayesian networks marginalize these features. For a support vector machine, and for one Bayesian network,
+missing features are imputed with the means of all training rows or of the five nearest training rows. Times are for a
+prediction, including imputation, on one thread except for the matrix products that find neighbors.
 
-mnist is that of table 1. letter replaces TIMIT, the licensed corpus of order-based learning. usps replaces the image of
-the Washington D.C. Mall (figures 6 and 7), which was not found. Margin and conditional likelihood are trained for a
-fixed number of iterations, hybrid losses for the default 100 epochs; nothing was tuned.
-"""
+mnist is the same as in table 1. letter replaces TIMIT, the licensed corpus of order-based learning. usps replaces the
+image of the Washington D.C. Mall (figures 6 and 7), which was not found. Margin and conditional likelihood are trained
+for a fixed number of iterations, and hybrid losses for the default of 100 epochs, without tuning."""
 
 import time
 
@@ -176,7 +175,7 @@ def report(arguments):
         missing_summary.summary(rates, {name: found[0]["n_features"] for name, found in sets.items()}),
         f"![Rates on {shown} over the number of missing features]({images[shown]})",
         missing_summary.table(rates),
-        "All rates and times are on [a page of details](missing_features_details.md).",
+        "All rates and times are on [a separate page](missing_features_details.md).",
         f"## How it was measured\n\n{METHOD}",
         made_by(lines, *(f"benchmarks.paper.maximum_margin.missing_features {name}" for name in ("run", "report"))),
     ]
@@ -194,16 +193,18 @@ def report(arguments):
 
 METHOD = f"""Rates (in %) are means over draws of the missing features, which are the same for all learners.
 
-- CG-MM and CG-CL are 20 iterations of conjugate gradient, and HYB is the default of StochasticGradient, without tuning.
+- CG-MM and CG-CL parameters are trained with 20 iterations of conjugate gradient, and HYB parameters with the defaults
+  of StochasticGradient, without tuning.
 - The support vector machine is trained on {SVM_ROWS:,} rows, which are also the candidates for nearest neighbors. Both
   are tested on {SVM_TEST_ROWS:,} rows.
 - *means* imputes the means of the rows. *nearest* imputes the means of the five nearest rows, or their most frequent
   values for discretized features. All other learners marginalize missing features.
 - usps replaces the image of the Washington D.C. Mall, which was not found. letter replaces TIMIT, a licensed corpus.
-- Times are median microseconds per row, including imputation, partly measured while other programs were running."""
+- Times are median microseconds per row, including imputation. Some times were measured while other programs were
+  running."""
 DETAILS = paragraph(
-    """The [summary](missing_features.md) states the verdicts, and explains learners and data. Columns are numbers of
-    missing features with rates in %, and then times in microseconds per row for some of these numbers."""
+    """The [summary](missing_features.md) contains the main results, and explains learners and data. Columns are numbers
+    of missing features with rates in %, and then times in microseconds per row for some of these numbers."""
 )
 
 

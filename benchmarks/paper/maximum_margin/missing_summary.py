@@ -58,14 +58,16 @@ def summary(sets, n_features):
     if any(lost.values()):
         listed = ", ".join(f"{name} {n} of {len(sets[name][DISCRIMINATIVE])}" for name, n in lost.items())
         text.append(
-            f"The claim of the paper that discriminative structures stay above {GENERATIVE} does not hold here: "
-            f"{DISCRIMINATIVE} is below it for these numbers of missing features: {listed}."
+            f"The paper claims that discriminative structures stay above {GENERATIVE}. This does not hold here: "
+            f"{DISCRIMINATIVE} is below {GENERATIVE} for several numbers of missing features ({listed})."
         )
     elif lost:
         text.append(f"As in the paper, {DISCRIMINATIVE} is never below {GENERATIVE}.")
     best = {name: best_of_networks(sets[name], half(sets[name])) for name in order}
     listed = ", ".join(f"{name} {sets[name][one][half(sets[name])]:.1f} % ({one})" for name, one in best.items())
-    text.append(f"With about half of the features missing, the best Bayesian networks have: {listed}.")
+    text.append(
+        f"With about half of the features missing, the best Bayesian networks have the following rates: {listed}."
+    )
     compared = [name for name in order if half(sets[name]) in sets[name].get(IMPUTATION, {})]
     points = {
         name: sets[name][IMPUTATION][half(sets[name])] - sets[name][best[name]][half(sets[name])] for name in compared
@@ -74,7 +76,7 @@ def summary(sets, n_features):
     if compared:
         names = f" ({', '.join(above)})" if above else ""
         listed = f"on {len(above)} of {len(compared)} data sets{names}"
-        text.append(f"A support vector machine with imputation from the nearest rows is above them {listed}.")
+        text.append(f"A support vector machine with imputation from the nearest rows is above these networks {listed}.")
     return paragraph(" ".join(text))
 
 

@@ -85,7 +85,7 @@ def write_report(lines, folder):
         ]
     sections += [
         f"## Claims of the paper\n\n{claims_table(checked, 'evidence (rates in %)')}",
-        "All rates, sizes and settings are on [a page of details](report_details.md).",
+        "All rates, sizes and settings are on [a separate page](report_details.md).",
         f"## How it was measured\n\n{method(lines, whole)}",
     ]
     write_sections(folder / "report.md", sections)
@@ -95,7 +95,7 @@ def write_report(lines, folder):
 def details(found, whole, convex, folder):
     """Yield the sections of the page of details, and draw the figure of the convex relaxation."""
     yield "# Maximum margin Bayesian network classifiers: details"
-    yield "The [summary](report.md) states the verdicts, and explains learners, data sets and columns."
+    yield "The [summary](report.md) contains the main results, and explains learners, data sets and columns."
     for name, cells in whole.items():
         yield f"## {name}\n\n{rates_table(name, cells)}"
     sizes = size_rows(whole)
@@ -122,8 +122,8 @@ def summary(whole, checked):
         best = max(networks, key=lambda cell: mean(networks[cell], "rate"))
         rates = 100 * mean(networks[best], "rate"), 100 * mean(cells["SVM", TUNED], "rate")
         text.append(
-            f"On {name}, the best Bayesian network is {' '.join(best)} with {rates[0]:.2f} %; the cross-tuned support "
-            f"vector machine has {rates[1]:.2f} %."
+            f"On {name}, the best Bayesian network is {' '.join(best)} with a rate of {rates[0]:.2f} %. The "
+            f"cross-tuned support vector machine has {rates[1]:.2f} %."
         )
     return paragraph(" ".join(filter(None, text)))
 
@@ -249,33 +249,36 @@ def method(lines, whole):
         )
         if not any(name.startswith(start) for name in whole)
     ]
-    return f"""- *ML*: frequencies with zeros replaced by 1e-5, as in the paper. *alpha=1*: Laplace's rule.
-- *CG-MM*, *CG-CL*: conjugate gradient from Laplace's frequencies (the paper starts at ML, as `epsilon=1e-5` does).
-  lambda (*scale*), kappa and the number of iterations are selected on five folds of the training rows; for large data
-  sets, lambda and kappa are selected on a sample. *s training* is one training with the selected settings.
-- *HYB* (not in the paper): Adam on the hybrid loss, with margin and learning rate selected on a fifth of the training
-  rows.
-- *SVM*: radial basis functions on standardized features. *published settings* uses the sigma of the paper for gamma in
-  exp(-gamma |x - z|^2), and C = 1. *cross-tuned* selects both on 3,000 training rows.
+    return f"""- *ML* parameters are frequencies with zeros replaced by 1e-5, as in the paper. *alpha=1* parameters are
+    smoothed by Laplace's rule.
+- *CG-MM* and *CG-CL* parameters are trained by conjugate gradient, which starts at Laplace's frequencies (the paper
+  starts at ML, as with `epsilon=1e-5`). Lambda (*scale*), kappa and the number of iterations are selected on five folds
+  of the training rows. For large data sets, lambda and kappa are selected on a sample. *s training* is the time of one
+  training with the selected settings.
+- *HYB* parameters (not in the paper) are trained by Adam with the hybrid loss. The margin and the learning rate are
+  selected on a fifth of the training rows.
+- *SVM* is a support vector machine with radial basis functions on standardized features. *published settings* uses the
+  sigma of the paper for gamma in exp(-gamma |x - z|^2), and C = 1. *cross-tuned* selects both on 3,000 training rows.
 - TAN-OM (order-based, by the margin up to 30 nats) and AODE are not in the paper.
 
 Standard errors are binomial, as in the paper. Seconds are processor time of all threads.
 
-- *usps* has 8,000 training and 3,000 test rows, drawn with equal class frequencies. Rates are means where there are
-  several draws. A single draw is the first one, on which frequencies are 0.4 to 0.7 points better than on average.
+- *usps* has 8,000 training and 3,000 test rows, drawn with equal class frequencies. If there are several draws, rates
+  are means over the draws. A single draw is the first draw, on which rates of frequencies are 0.4 to 0.7 points higher
+  than on average.
 - *mnist* has its own split, with every other pixel of every other line. These pixels were chosen because they give the
   published rates of ML (see shared/mnist.py).
 
 {independent_agreement(whole)}
 
-Conditional likelihood of discriminative structures overfits early on mnist. The selected number of iterations is 6, and
-after 20 iterations the rates are 0.2 to 0.5 lower ([order_based](../order_based/report.md)). The paper probably used
-more iterations. On usps, the partition of the paper is unknown. Its best network has 14,689 parameters, and ours have
-19,000 to 24,000, because our discriminative structures have more edges.
+On mnist, discriminative structures that are trained for conditional likelihood overfit early. The selected number of
+iterations is 6, and after 20 iterations the rates are 0.2 to 0.5 lower ([order_based](../order_based/report.md)). The
+paper probably used more iterations. On usps, the partition of the paper is unknown. The best network in the paper has
+14,689 parameters. Our networks have 19,000 to 24,000 parameters, because our discriminative structures have more edges.
 
-Two choices were made after test rates had been seen on usps, seed 0: the candidate values of lambda for 100 and more
-features (0.005 to 0.05), and gamma of the published support vector machine, by the published number of vectors.
-{_sentence(absent)}
+Two choices were made after test rates on usps (seed 0) were known: the candidate values of lambda for 100 or more
+features (0.005 to 0.05), and the gamma of the published support vector machine, which was chosen by the published
+number of support vectors. {_sentence(absent)}
 
 {made_by(lines, "benchmarks.paper.maximum_margin run", "benchmarks.paper.maximum_margin report")}"""
 
@@ -309,15 +312,15 @@ def independent_agreement(whole):
         if (structure, "ML") in cells
     ]
     return paragraph(
-        f"""The agreement of NB and TAN-CMI with ML on mnist is not informative, because the pixels were chosen by
-        these two rates. Independent differences are: {", ".join(others) or "none yet"}. Only these show whether rows,
-        cut points and structures are those of the paper."""
+        f"""The agreement of NB and TAN-CMI with ML parameters on mnist is not informative, because the pixels were
+        chosen by these two rates. Independent differences are: {", ".join(others) or "none yet"}. Only these
+        differences show whether rows, cut points and structures are the same as in the paper."""
     )
 
 
-_SIZES = """The number of parameters of the support vector machine is support vectors times features, as in the paper,
-with the published settings. For Bayesian networks it is the number of free parameters, for the structure with the
-highest rate of CG-MM."""
+_SIZES = """The number of parameters of the support vector machine with the published settings is the number of support
+vectors times the number of features, as in the paper. For Bayesian networks, the table shows the number of free
+parameters of the structure with the highest rate of CG-MM."""
 
 
 def _sentence(parts):

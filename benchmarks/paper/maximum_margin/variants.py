@@ -1,4 +1,5 @@
-"""Variants of CG-MM that the paper mentions: its start, regularization instead of early stopping, eta and lambda."""
+"""Variants of CG-MM that the paper mentions: initialization, regularization instead of early stopping, eta and
+lambda."""
 
 import numpy as np
 
@@ -100,15 +101,15 @@ def variants_section(cells):
     if not sections:
         return ""
     text = paragraph(
-        f"""Test rates are those of CG-MM on usps with lambda 0.02, kappa 0.5 and eta 10, started at Laplace's
-        frequencies, where a column does not name another setting. The number of iterations is selected on five folds.
-        A random start draws all probabilities from U(0.01, 1) and normalizes them. Penalties are those of the
-        unconstrained log parameters: half the sum of squares (l2), or the sum of magnitudes (l1). Their weights, from
-        {", ".join(f"{weight:g}" for weight in WEIGHTS)} relative to the sum of the losses, are selected on five folds,
-        and the search then performs all its iterations. Each table uses the draws of the partition that all its cells
-        have."""
+        f"""The tables show test rates of CG-MM on usps. Unless a column names another setting, lambda is 0.02, kappa
+        0.5 and eta 10, and training starts at Laplace's frequencies. The number of iterations is selected on five
+        folds. A random start draws all probabilities from U(0.01, 1) and normalizes them. Penalties are computed from
+        the unconstrained log parameters: half the sum of squares (l2), or the sum of magnitudes (l1). The weights of
+        the penalties, {", ".join(f"{weight:g}" for weight in WEIGHTS)} relative to the sum of the losses, are selected
+        on five folds, and the search then performs all its iterations. Each table uses the draws of the partition for
+        which all cells of the table are available."""
     )
-    return "\n\n".join(["## Start, regularization, eta and lambda", text, *sections])
+    return "\n\n".join(["## Initialization, regularization, eta and lambda", text, *sections])
 
 
 def variant_claims(cells, spread):

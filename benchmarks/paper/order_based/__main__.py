@@ -1,6 +1,6 @@
 """Tables 1, 2 and 4 and figure 1 of order-based structure learning.
 
-    python -m benchmarks.paper.order_based run                # 25 sets and section 3; goes on where it stopped
+    python -m benchmarks.paper.order_based run                # 25 sets and section 3; resumes if interrupted
     python -m benchmarks.paper.order_based run uci --orderings 1000 --learners TAN-RO-CR
     python -m benchmarks.paper.order_based run uci --orderings 1000 --learners 2-tree-RO-CR
     python -m benchmarks.paper.order_based run partitions     # the 25 sets split in 20 other ways

@@ -1,9 +1,8 @@
 """The data of order-based learning: 25 small sets, mnist, its synthetic problem, and optionally TIMIT.
 
-The small sets are those of Friedman, Geiger and Goldszmidt (1997), with the same numbers of rows. Their training rows
-are not published. So five folds are drawn; a single test part consists of the last rows or of drawn ones. Rows with
-missing values are left out, except in vote, where "?" is a third answer.
-"""
+The small sets are those of Friedman, Geiger and Goldszmidt (1997), with the same numbers of rows. The training rows of
+the paper are not published, so five folds are drawn. A single test part consists of the last rows, or of rows drawn at
+random. Rows with missing values are left out, except in vote, where "?" is a third answer."""
 
 import warnings
 from collections.abc import Callable, Sequence

@@ -21,12 +21,12 @@ def orderings_section(found):
         return ""
     return f"""## Orderings by information and random orderings
 
-In the paper, TAN-OMI-CR is above random orderings; in our table 1 it is not. There are three possible explanations: the
-search, the estimator, and the partition. The search of the paper starts at the third feature of the ordering, so that
-the second has no parent; ours starts at the second. Both searches were therefore run with three variants, on other
-random partitions of the same data sets. *difference* is the rate of TAN-OMI-CR minus the mean of the random orderings,
-with the standard deviation over partitions. *significance* is that of a one-sided paired t-test over the data sets,
-with means over partitions.
+In the paper, the rate of TAN-OMI-CR is above the rate of random orderings, but not in our table 1. There are three
+possible explanations: the search, the estimator, and the partition. The search of the paper starts at the third feature
+of the ordering, so the second feature has no parent. Our search starts at the second feature. Both searches were
+therefore run with three variants, on other random partitions of the same data sets. *difference* is the rate of
+TAN-OMI-CR minus the mean of the random orderings, with the standard deviation over partitions. *significance* is the
+p-value of a one-sided paired t-test over the data sets, with means over partitions.
 
 {table}
 
@@ -102,14 +102,16 @@ def _among_orderings(found):
     there, verdict = search - drawn.mean(), ""
     if len(others) > 1:
         verdict = (
-            f", {abs(there - others.mean()) / others.std(ddof=1):.1f} standard deviations from the mean of the others"
+            f", {abs(there - others.mean()) / others.std(ddof=1):.1f} standard deviations from the mean of the other "
+            "partitions"
         )
         if there < 0 < others.mean():
             verdict += ". The partition therefore explains table 1, not the search or the estimator"
     return paragraph(
         f"""In the partition of table 1, {len(drawn):,} random orderings for every data set and fold have a mean rate of
-        {drawn.mean():.2f} with a standard deviation of {drawn.std(ddof=1):.2f} points. TAN-OMI-CR, with {search:.2f},
-        is above {100 * np.mean(drawn < search):.0f} % of them. The difference is {there:+.2f}{verdict}."""
+        {drawn.mean():.2f} with a standard deviation of {drawn.std(ddof=1):.2f} points. The rate of TAN-OMI-CR is
+        {search:.2f}, which is above the rates of {100 * np.mean(drawn < search):.0f} % of these orderings. The
+        difference is {there:+.2f}{verdict}."""
     )
 
 
@@ -120,9 +122,9 @@ def _among_two_trees(found):
         return ""
     return paragraph(
         f"""For 2-trees, {len(drawn):,} random orderings have a mean rate of {drawn.mean():.2f} with a standard
-        deviation of {drawn.std(ddof=1):.2f} points. 2-tree-OMI-CR, with {search:.2f}, is above
-        {100 * np.mean(drawn < search):.0f} % of them. All orderings of a data set and fold share five validation folds
-        and the CPTs of all families, which are computed once (`order_based/many_orderings.py`)."""
+        deviation of {drawn.std(ddof=1):.2f} points. The rate of 2-tree-OMI-CR is {search:.2f}, which is above the rates
+        of {100 * np.mean(drawn < search):.0f} % of these orderings. All orderings of a data set and fold share five
+        validation folds and the CPTs of all families, which are computed once (`order_based/many_orderings.py`)."""
     )
 
 
@@ -178,10 +180,10 @@ def ways_section(found):
     ]
     return f"""## Other methods that the paper mentions
 
-- *CL*: parents selected by the mean log-posterior of the class instead of the rate. The paper reports a lower rate.
-- *5 candidates*: parent sets restricted "similar to the sparse candidate algorithm", here to the five earlier features
-  with the largest mutual information with the feature, given the class.
-- *EAR*: the tree of the largest explaining-away residuals (Bilmes 1999).
+- *CL*: parents are selected by the mean log-posterior of the class instead of the rate. The paper reports a lower rate.
+- *5 candidates*: parent sets are restricted "similar to the sparse candidate algorithm", here to the five earlier
+  features with the largest mutual information with the feature, given the class.
+- *EAR*: the tree with the largest explaining-away residuals (Bilmes 1999).
 
 {markdown_table(["learner", f"{len(sets)} sets", "processor seconds for all structures"], rows)}"""
 

@@ -85,7 +85,7 @@ def write_report(lines, folder):
         sections.append(f"## Table 1: classification rates in %\n\n{table_1(small, files, rates.get('mnist'))}")
     sections += [
         f"## Claims of the paper\n\n{claims_table(checked, 'evidence (rates in %)')}",
-        "Tests, times, random orderings and rates per data set are on [a page of details](report_details.md).",
+        "Tests, times, random orderings and rates per data set are on [a separate page](report_details.md).",
         f"## How it was measured\n\n{_METHOD}",
         method(lines),
         _data_section(small, found),
@@ -119,8 +119,8 @@ def summary(small, rates, checked):
         low, high = min(points, key=points.get), max(points, key=points.get)
         n_near = sum(abs(value) <= NEAR for value in points.values())
         text.append(
-            f"On {len(small)} data sets, {n_near} of {len(points)} mean rates of table 1 differ from the paper by "
-            f"{NEAR:g} points at most. The differences range from {points[low]:+.2f} ({low}) to {points[high]:+.2f} "
+            f"On {len(small)} data sets, {n_near} of {len(points)} mean rates of table 1 differ from the paper by at "
+            f"most {NEAR:g} points. The differences range from {points[low]:+.2f} ({low}) to {points[high]:+.2f} "
             f"({high})."
         )
     text.append(mnist_in_words(rates.get("mnist", {})))
@@ -200,11 +200,13 @@ def against_the_paper(small):
             p = abs(significance(columns[search], columns[random]))
             printed = PUBLISHED[search][0] - PUBLISHED[random][0]
             sentences.append(
-                f"{search} is {means[random] - means[search]:.2f} points below {random} (significance {p:.2g}); in the "
-                f"paper it is {printed:.2f} above."
+                f"{search} is {means[random] - means[search]:.2f} points below {random} (p = {p:.2g}). In the paper, "
+                f"it is {printed:.2f} points above."
             )
     if sentences:
-        sentences.append("On these data sets, an ordering by information is therefore not better than a random one.")
+        sentences.append(
+            "On these data sets, an ordering by information is therefore not better than a random ordering."
+        )
     pairs = list(combinations(COMPARED, 2))
     published = [p for row in PUBLISHED_TESTS for p in row]
     ours = [significance(columns[row], columns[column]) for row, column in pairs]
@@ -215,7 +217,7 @@ def against_the_paper(small):
             if is_significant(p) and not is_significant(other)
         ]
         if found:
-            sentences.append(f"Significant {where}: {'; '.join(found)}.")
+            sentences.append(f"The following differences are significant {where}: {'; '.join(found)}.")
     return paragraph(f"Differences from the paper: {' '.join(sentences)}") if sentences else ""
 
 
@@ -304,8 +306,8 @@ def best_rate():
 def method(lines):
     """Return how the figures were made."""
     trees, two_trees = (_orderings(lines, name) for name in ("TAN-RO-CR", "2-tree-RO-CR"))
-    return f"""- *ML* parameters are frequencies with zeros replaced by 1e-5, also in the search. *CL* parameters are 20
-  iterations of conjugate gradient from there.
+    return f"""- *ML* parameters are frequencies with zeros replaced by 1e-5, also in the search. *CL* parameters are
+    the result of 20 iterations of conjugate gradient that start at these frequencies.
 - *RO* draws {trees} orderings per data set and fold for trees (1,000 in the paper) and {two_trees} for 2-trees (in the
   paper 100, on TIMIT-4/6 only). *Max* and *Min* are the test rates of the structures with the highest and the lowest
   rate on the training rows.
@@ -352,15 +354,15 @@ of agreement. TIMIT is licensed and not included: `run timit --timit FILE` accep
 
 
 _METHOD = "A rate is the fraction of correctly classified test rows."
-_DETAILS = "The [summary](report.md) states the verdicts and table 1, and explains learners and data."
-_TESTS = """Each entry is the significance over the data sets of table 1, with the published one in brackets. An arrow
-points to the better learner: up to that of the column, or left to that of the row. A double arrow is significant at the
-level 0.05."""
+_DETAILS = "The [summary](report.md) contains the main results and table 1, and explains learners and data."
+_TESTS = """Each entry is the p-value over the data sets of table 1, with the published p-value in brackets. An arrow
+points to the better learner: an arrow up points to the learner of the column, and an arrow to the left points to the
+learner of the row. A double arrow marks significance at the level of 0.05."""
 
-_TIMES = """Times are processor seconds of structure learning, and percentages of the time of TAN-CR, with the published
-ones in brackets. The percentages are larger than in the paper because our greedy search (TAN-CR) is faster. It computes
-the CPTs of all edges once, and examines only rows whose class an edge can change. On small data sets, fixed costs also
-matter."""
+_TIMES = """The table shows processor seconds of structure learning and percentages of the time of TAN-CR, with the
+published percentages in brackets. The percentages are larger than in the paper because our greedy search (TAN-CR) is
+faster. It computes the CPTs of all edges once, and examines only rows whose class an edge can change. On small data
+sets, fixed costs also matter."""
 
 
 def _synthetic_section(synthetic, found):

@@ -1,6 +1,6 @@
 """Resource-efficient Bayesian network classifiers: parameters of few bits, size penalties, and neural networks.
 
-    python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # goes on where it was stopped
+    python -m benchmarks.paper.resource_efficient run bits --sets letter --budget 2    # resumes if interrupted
     python -m benchmarks.paper.resource_efficient run size --sets letter --budget 2
     python -m benchmarks.paper.resource_efficient run small --sets letter --budget 2    # few bits and a size penalty
     python -m benchmarks.paper.resource_efficient run search --sets letter --limit 60    # see search.py
@@ -16,14 +16,14 @@ bits, in three formats of every number of bits. Models trained in float32 are ro
 best score of each fold is then trained on the whole training part, for the test rows. The TAN of bits has the most
 probable structure of TAN Subset K=8, trained on the same rows with the settings of that run.
 
-The paper reports the best test error of all runs. So every training has a test error, reported in separate columns.
+The paper reports the best test error of all runs. Every training therefore has a test error, which is reported in
+separate columns.
 
 There are fewer epochs than the 500 of the paper, because a run of bits is fifty trainings. A larger --budget adds runs
 to the finished ones.
 
-Neural networks are those of figures 3, 4 and 7; neural/plan.py describes which are trained for how many epochs. They
-use one core; to use another, start the command again with other sets.
-"""
+The neural networks are used for figures 3, 4 and 7. neural/plan.py describes which networks are trained for how many
+epochs. Their training uses one core. To use another core, start the command again with other sets."""
 
 import time
 from dataclasses import dataclass, replace

@@ -2,9 +2,8 @@
 
     python -m benchmarks.paper.resource_efficient run counted --sets letter
 
-Counts are those of 80 % of a fold's training part and of all of it. Each network is scored in float32 and rounded to 48
-formats.
-"""
+Values are counted in 80 % of a fold's training part, and in the whole training part. Each network is scored in float32
+and rounded to 48 formats."""
 
 from benchmarks.shared.results import line_key
 from tanlearn import BayesNetClassifier, FixedPoint, Structure, round_tables

@@ -307,8 +307,9 @@ Each column is a multiple of the {ADDITIONS[name]:,} additions of a network of t
 
 ### The front (figure 7)
 
-The Pareto front contains the models that no other beats in validation error, bits and operations at once. One model is
-selected per budget, size penalty and number of bits. The front of the paper contains all single models, by test error:
+The Pareto front contains each model for which no other model is better in validation error, bits and operations at
+once. One model is selected per budget, size penalty and number of bits. The front of the paper contains all single
+models, by test error:
 
 {markdown_table(header, rows, left=(0, 1))}
 

@@ -192,10 +192,10 @@ def summary(best, checked_in_words):
             continue
         n_won = sum(bayes < net for bayes, net in pairs.values())
         listed = ", ".join(f"{name} {bayes:.2f} and {net:.2f} %" for name, (bayes, net) in pairs.items())
-        start = "With the operations of a Bayesian network" if multiple == 1 else f"With {multiple:g} times as many"
+        number = "the number of operations of a Bayesian network" if multiple == 1 else f"{multiple:g} times as many"
         text.append(
-            f"{start}, the best network of this library has a lower error than the best neural network on {n_won} of "
-            f"{len(pairs)} data sets ({listed})."
+            f"With {number}, the best network of this library has a lower error than the best neural network on "
+            f"{n_won} of {len(pairs)} data sets ({listed})."
         )
     needed = needed_operations(best, is_bayes)
     if needed:

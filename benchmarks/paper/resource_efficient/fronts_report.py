@@ -21,26 +21,28 @@ from .fronts import (
 from .report import figure_6, of_most_epochs
 
 METHOD = """This page reproduces figures 3, 4 and 7 of "On resource-efficient Bayesian network classifiers and deep
-neural networks". The paper shows these figures as plots without numbers; claims are from its text."""
+neural networks". The paper shows these figures as plots without numbers, so the claims are from its text."""
 TERMS = """\
-- *Selection*. Each model is selected on 20 % of a fold's training part, then trained on all of it and tested.
+- *Selection*. Each model is selected on 20 % of the training part of a fold, then trained on the whole training part,
+  and tested.
 - *Best on test*. The numbers in brackets are the lowest test errors of all trainings, as in the paper, as means over
-  folds. Most of these trainings are on 80 % of the training part. For neural networks, only those at the end of a race
-  are included ([how](neural/plan.py)).
-- *Budgets*. A model fits a budget if it needs at most 5 % more. A star marks the network whose widths were solved for
-  the budget, as in the paper, if no network of the family fits. Widths are rounded, which makes small networks larger.
-- *Operations*. Networks for budgets of operations are convolutional. Dense networks are those for budgets of memory. An
+  folds. Most of these trainings are on 80 % of the training part. For neural networks, only the trainings at the end of
+  a race are included ([plan of the races](neural/plan.py)).
+- *Budgets*. A model fits a budget if it exceeds the budget by at most 5 %. If no network of a family fits, a star marks
+  the network whose widths were computed for the budget, as in the paper. Widths are rounded, which makes small networks
+  larger.
+- *Operations*. Networks for budgets of operations are convolutional, and networks for budgets of memory are dense. An
   operation is an addition, a multiplication with addition, or a normalized unit.
 - *Memory*. Biases and the parameters of normalization take 32 bits each.
-- *small* trees have a size penalty and few bits. *counted* models have rounded smoothed frequencies. K-trees have up to
-  two parents per feature, trained by gradient (not in the paper, [how](pairs.py)).
-- [BayesForest](../../quality/tables.md) is not included. It stores counts of millions of contexts, for which no
-  representation of few bits exists."""
-TABLE = """Test errors in %. A memory budget is a multiple of the size of naive Bayes with 1 bit per parameter, and a
-budget of operations is a multiple of the additions of a Bayesian network."""
+- *Families*. *small* trees have a size penalty and few bits. *counted* models have rounded smoothed frequencies.
+  K-trees have up to two parents per feature and are trained by gradient (not in the paper, [code](pairs.py)).
+- [BayesForest](../../quality/tables.md) is not included. It stores counts of millions of contexts, which cannot be
+  represented with few bits."""
+TABLE = """The table shows test errors in %. A memory budget is a multiple of the size of naive Bayes with 1 bit per
+parameter, and a budget of operations is a multiple of the additions of a Bayesian network."""
 ONCE = """Selected neural networks are trained once more on all rows, with other initial weights. Each result is
 therefore a single draw. Very small networks are unstable, and their test errors can be far above their validation
-errors. The largest such difference is stated for each data set."""
+errors. The largest difference between both errors is stated for each data set."""
 COMMANDS = (
     "benchmarks.paper.resource_efficient run bits size small --budget 20",
     "benchmarks.paper.resource_efficient run counted k-trees logistic",
@@ -114,14 +116,14 @@ def write_fronts(lines, searched, counted, nets, folder, one_layer=()):
         f"![{shown}: Pareto fronts of networks, Bayesian and neural](figures/front-{shown}.png)",
         f"{fronts_claims.table(best)}\n\n{paragraph(TABLE)}",
         f"## Claims of the paper\n\n{claims_table(checked, 'evidence (test errors in %)')}",
-        "All families, budgets and fronts are on [a page of details](fronts_details.md).",
+        "All families, budgets and fronts are on [a separate page](fronts_details.md).",
         f"## How it was measured\n\n{paragraph(METHOD)}\n\n{TERMS}",
         f"{paragraph(ONCE)}\n\n{not_run(nets)}",
         made_by([*lines, *nets], *COMMANDS),
     ]
     write_sections(folder / "fronts.md", sections)
-    start = """The [summary](fronts.md) states the verdicts, and explains families, budgets and selection. All errors
-    are test errors in %, unless a column states otherwise."""
+    start = """The [summary](fronts.md) contains the main results, and explains families, budgets and selection. All
+    errors are test errors in %, unless a column states otherwise."""
     heading = "# Errors, bits and operations of Bayesian and neural networks: details"
     write_sections(
         folder / "fronts_details.md", [heading, paragraph(start), *details, logistic.logistic_section(one_layer)]

@@ -167,7 +167,7 @@ def figures(lines):
 def details(lines, bits, sizes, folder, more):
     """Yield the sections of the page of details, and draw their figures."""
     yield "# Few bits and size penalty: details"
-    yield "The [summary](report.md) states the verdicts. All errors are test errors in %."
+    yield "The [summary](report.md) contains the main results. All errors are test errors in %."
     for name in dict.fromkeys(line["set"] for line in lines):
         if name in bits:
             trained, budget, columns = bits[name]
@@ -205,11 +205,11 @@ the paper, as a mean over folds. Nearly all of these runs were trained on 80 % o
 
 {markdown_table(["bits", *map(str, N_BITS), FLOAT], rows)}
 
-Selected splits, B_I and B_F (number of folds in brackets):
+The next table shows the selected splits, B_I and B_F (number of folds in brackets):
 
 {markdown_table(["bits", *map(str, N_BITS)], splits, left=range(9))}
 
-Processor time of a training for few bits relative to float32 (medians): {ratios}."""
+Relative to float32, the median processor time of a training for few bits is: {ratios}."""
 
 
 def split_names(folds):

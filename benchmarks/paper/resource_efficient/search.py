@@ -189,10 +189,10 @@ def section(name, searched, lines):
             f"""## Search: {name}
 
 Branch and bound maximizes the margin, starting from rounded frequencies. It is compared with the same structure trained
-for few bits and rounded. {f"Errors with float32 CPTs: {floats}. " if floats else ""}*nodes* are the boxes of CPTs that
-were examined. *distance to the bound* is the difference between the mean hinge loss on training rows and its lower
-bound, in % of this loss: 0 means that the CPTs are optimal. Both are means over folds. With few nodes, the result is
-that of rounding, and of descent from a relaxation.""",
+for few bits and rounded. {f"Errors with float32 CPTs: {floats}. " if floats else ""}*nodes* is the number of boxes of
+CPTs that were examined. *distance to the bound* is the difference between the mean hinge loss on training rows and its
+lower bound, in % of this loss: 0 means that the CPTs are optimal. Both columns are means over folds. If few nodes are
+examined, the result is determined by rounding and by descent from a relaxation.""",
             *texts,
         ]
     )

@@ -7,15 +7,15 @@ from benchmarks.shared.versions import made_by
 from . import verdicts
 from .report import NB, TAN, cost_ratio, details, figures, size_points
 
-TABLE = """Errors after training for few bits, and after rounding of float32 in brackets. Runs and splits are selected
-on validation rows."""
+TABLE = """The table shows errors after training for few bits, and in brackets the errors after float32 parameters are
+rounded. Runs and splits are selected on validation rows."""
 METHOD = """This page reproduces figures 5 and 6 of "On resource-efficient Bayesian network classifiers and deep neural
-networks". A run draws the settings of the hybrid loss and the learning rates. Runs, and splits into integer and
-fraction bits, are selected for each fold on 20 % of its training part, and then trained on all of it. The paper reports
-the best of 100 runs by test error. Runs have fewer epochs than the 500 of the paper. Errors are therefore above those
-of [table 1](../differentiable_tan/report.md), whose trainings and searches are longer. The comparisons with branch and
-bound use its longest time limit. The paper plots the errors of its branch and bound without numbers, so they are not
-shown here."""
+networks". A run draws the settings of the hybrid loss and the learning rates. For each fold, a run and a split into
+integer and fraction bits are selected on 20 % of the training part, and are then trained on the whole training part.
+The paper reports the best of 100 runs by test error. Runs have fewer epochs than the 500 epochs of the paper. Errors
+are therefore higher than in [table 1](../differentiable_tan/report.md), whose trainings and searches are longer. The
+comparisons with branch and bound use the results with the longest time limit. The paper plots the errors of branch and
+bound without numbers, so they are not shown here."""
 COMMANDS = (
     "benchmarks.paper.resource_efficient run bits size --budget 20",
     "benchmarks.paper.resource_efficient run search --limit 10    # letter also with 2; satimage --bits 1 2 3 4",
@@ -38,7 +38,7 @@ def draws(lines):
     fewest = min(map(len, drawn.values()))
     hours = sum(line["seconds"] for line in lines) / 3600
     return paragraph(
-        f"""Each learner has {fewest} draws of its settings on each data set, where the paper has {N_DRAWS}. All
+        f"""Each learner has {fewest} draws of its settings on each data set, compared to {N_DRAWS} in the paper. All
         trainings took {hours:.0f} hours of a core. With {N_DRAWS} draws, they would take about
         {hours * N_DRAWS / fewest:.0f} hours, which was not run."""
     )
@@ -63,7 +63,7 @@ def write_report(lines, folder, more, searched):
         f"![Errors over bits on {shown}](figures/few-bits-{shown}.png)" if shown else "",
         f"{verdicts.table(columns)}\n\n{paragraph(TABLE)}" if columns else "",
         f"## Claims of the paper\n\n{claims_table(checked, 'evidence')}",
-        paragraph("""All errors, splits, sizes and searches are on [a page of details](report_details.md). For the
+        paragraph("""All errors, splits, sizes and searches are on [a separate page](report_details.md). For the
         comparison with neural networks, see [errors, bits and operations](fronts.md)."""),
         f"## How it was measured\n\n{paragraph(METHOD)}",
         draws(lines),

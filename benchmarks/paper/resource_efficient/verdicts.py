@@ -34,10 +34,10 @@ def bits_in_words(bits):
     }
     most = max(late, key=late.get)
     return (
-        f"A TAN trained for 4 bits has an error of at most {step[worst]:.2f} points above that of float32 on "
-        f"{len(found)} data sets (the largest difference is on {worst}). With 1 bit, training for few bits "
-        f"instead of rounding lowers the error by {gains[low]:.2f} ({low}) to {gains[high]:.2f} points ({high}); with "
-        f"4 bits or more, both differ by {late[most]:.2f} points at most."
+        f"On {len(found)} data sets, the error of a TAN trained for 4 bits is at most {step[worst]:.2f} points above "
+        f"the error with float32 (the largest difference is on {worst}). With 1 bit, training for few bits instead of "
+        f"rounding lowers the error by {gains[low]:.2f} ({low}) to {gains[high]:.2f} points ({high}). With 4 bits or "
+        f"more, both methods differ by at most {late[most]:.2f} points."
     )
 
 
@@ -51,8 +51,8 @@ def sizes_in_words(sizes):
         return ""
     listed = ", ".join(f"{name} {cut:.0f} %" for name, cut in cuts.items())
     return (
-        f"At most {NEAR_SIZE:g} points above the lowest error, the size penalty removes the following part of the CPT "
-        f"entries of a tree: {listed}."
+        f"If the error may be {NEAR_SIZE:g} points above the lowest error, the size penalty removes the following "
+        f"part of the CPT entries of a tree: {listed}."
     )
 
 

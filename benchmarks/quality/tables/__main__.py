@@ -1,7 +1,7 @@
 """All learners, compared with forests, boosting, logistic regression and support vector machines, on all raw sets.
 
     pip install -e ".[peers]"
-    python -m benchmarks.quality.tables run                 # a day or two; goes on where it stopped
+    python -m benchmarks.quality.tables run                 # a day or two; resumes if interrupted
     python -m benchmarks.quality.tables run --sets car chess --learners AODE RandomForest --seeds 0 --time-limit 600
     python -m benchmarks.quality.tables report              # writes tables.md, its picture, details and CSV
     python -m benchmarks.quality.tables pack

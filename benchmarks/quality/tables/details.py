@@ -81,7 +81,7 @@ def sections(outcomes, kept_apart):
     """Yield the sections."""
     found = pools(outcomes)
     yield "# Comparison with other libraries: details"
-    yield paragraph("""The [summary](tables.md) contains the verdicts, and explains data, learners and measures. The
+    yield paragraph("""The [summary](tables.md) contains the main results, and explains data, learners and measures. The
     results of each data set are also in [a CSV file](tables.csv).""")
     for title, learners in found.items():
         yield f"## Mean ranks: {title[0].lower()}{title[1:]}\n\n{ranking(outcomes, learners)}"
@@ -89,9 +89,10 @@ def sections(outcomes, kept_apart):
         areas = ranking_by_area(group)
         yield f"## Mean ranks: areas under the ROC curve{where}\n\n{areas}" if areas else ""
     yield "## Wins, draws and losses"
-    yield paragraph("""Each entry compares a learner of tanlearn (row) with a peer (column): data sets won / undecided /
-    lost. A difference counts if a t-test at 5 %, corrected for overlapping training parts (Nadeau, Bengio 2003), is
-    significant over folds and seeds. The numbers of data sets with a lower and a higher mean are in brackets.""")
+    yield paragraph("""Each entry compares a learner of tanlearn (row) with a peer (column) by the numbers of data sets
+    won / undecided / lost. A difference counts if a t-test at 5 %, corrected for overlapping training parts (Nadeau,
+    Bengio 2003), is significant over folds and seeds. The numbers of data sets with a lower and a higher mean are in
+    brackets.""")
     for measure, title in MEASURES.items():
         yield f"### By {title}\n\n{duels(outcomes, measure)}"
     yield f"## Data sets with errors over {WORSE:g} points above those of a random forest"

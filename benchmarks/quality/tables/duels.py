@@ -77,6 +77,6 @@ def great_losses(outcomes):
     if not rows:
         return ""
     text = """Each pair of numbers is the error of the learner / of the random forest on a data set, in %. For the
-    forest, the better of two encodings of categories is used. The largest differences come first."""
+    random forest, the better of two encodings of categories is used. The largest differences come first."""
     header = ["learner", "group", "number of sets", "sets and errors"]
     return f"{paragraph(text)}\n\n{markdown_table(header, rows, left=(0, 1, 3))}"

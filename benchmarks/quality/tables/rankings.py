@@ -63,8 +63,8 @@ def ranking(outcomes, learners):
     header = ["learner", *(f"{MEASURES[m]}, {part}" if part == PARTS[0] else part for m, part in tables)]
     sizes = ", ".join(f"{len(tables['error', part])} {part}" for part in PARTS[1:])
     chance = ", ".join(f"{friedman(tables[m, PARTS[0]]):.2g} for {MEASURES[m]}" for m in MEASURES)
-    text = f"""Means over the {len(tables["error", PARTS[0]])} data sets ({sizes}) that all of these learners have
-    finished. The p-values of Friedman's test are {chance}."""
+    text = f"""The table shows mean ranks over the {len(tables["error", PARTS[0]])} data sets ({sizes}) that all of
+    these learners have finished. The p-values of Friedman's test are {chance}."""
     return f"{paragraph(text)}\n\n{markdown_table(header, rows)}"
 
 
@@ -87,9 +87,9 @@ def ranks_and_means(outcomes, learners, n_best=None):
 def ranking_apart(outcomes, n_best):
     """Return mean ranks and means of learners on the data sets kept apart, with those after the best folded."""
     learners = taking_part(outcomes, lambda one: True)
-    text = f"""No setting and no learner was chosen with these data sets, which were added after the others. Ranks and
-    means are those of the {len(outcomes.common(learners))} of {len(LATER)} data sets that all of these learners have
-    finished."""
+    text = f"""These data sets were added after the others, and were not used to choose any setting or learner. Ranks
+    and means are those of the {len(outcomes.common(learners))} of {len(LATER)} data sets that all learners in the table
+    have finished."""
     best = ranks_and_means(outcomes, learners, n_best)
     rest = folded(f"All {len(learners)} learners", ranks_and_means(outcomes, learners))
     return "\n\n".join([paragraph(text), best, *([rest] if len(learners) > n_best else [])])
@@ -110,6 +110,7 @@ def ranking_by_area(outcomes):
             (f"{means[column]:.4f}", means[column] == means.max()),
         ]
         rows.append([learners[column], *(f"**{text}**" if is_best else text for text, is_best in cells)])
-    text = f"""Means over the {len(areas)} data sets for which all of these learners have areas. The area of a data set
-    is the mean over its classes, each against all others. Higher areas and lower ranks are better."""
+    text = f"""The table shows means over the {len(areas)} data sets for which areas of all these learners are
+    available. The area for a data set is the mean over its classes, each against all others. Higher areas and lower
+    ranks are better."""
     return f"{paragraph(text)}\n\n{markdown_table(['learner', 'mean rank', 'mean area'], rows)}"

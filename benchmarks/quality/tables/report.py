@@ -86,16 +86,16 @@ def summary(outcomes, kept_apart, judged):
         best = min(tuned, key=ranks.get)
         won, undecided, lost = duel(outcomes, judged, best, "log_loss").split(" ")[0].split("/")
         text.append(
-            f'Against "{best}", the best tuned peer by log loss, the difference in log loss is significant on '
-            f"{int(won) + int(lost)} data sets: {judged} is better on {won} and worse on {lost}. On {undecided}, "
-            "the test is undecided."
+            f'Compared with "{best}", the best tuned peer by log loss, {judged} has a significantly lower log loss on '
+            f"{won} data sets and a significantly higher log loss on {lost}. On {undecided} data sets, the difference "
+            "is not significant."
         )
     defaults = [name for name in learners if is_default_peer(name)]
     if defaults:
         seconds = {name: fit_seconds(outcomes, name, learners) for name in (judged, *defaults)}
         fastest = "LightGBM" if "LightGBM" in seconds else min(defaults, key=seconds.get)
         text.append(
-            f"The cost is time. A fit of {judged} takes {seconds[judged]:.1f} processor seconds on average, "
+            f"The cost is time. Fitting {judged} takes {seconds[judged]:.1f} processor seconds on average, "
             f"{seconds[judged] / seconds[fastest]:.0f} times as long as {fastest} with defaults "
             f"({seconds[fastest]:.2f} s)."
         )
@@ -105,7 +105,7 @@ def summary(outcomes, kept_apart, judged):
 def best_learners(outcomes):
     """Return the table of the best learners."""
     learners = unlimited(outcomes)
-    text = f"""The best {min(N_BEST, len(learners))} of {len(learners)} learners by log loss, over the
+    text = f"""The table shows the best {min(N_BEST, len(learners))} of {len(learners)} learners by log loss, over the
     {len(outcomes.common(learners))} data sets that all of them have finished. Errors are in percent, log losses in
     nats. Some settings of tanlearn were chosen on part of these data (see below)."""
     return f"{paragraph(text)}\n\n{ranks_and_means(outcomes, learners, N_BEST)}"
@@ -115,14 +115,14 @@ def sections(lines, outcomes, kept_apart, judged, folder):
     """Yield the sections, and draw the picture."""
     yield "# Comparison with other libraries"
     yield summary(outcomes, kept_apart, judged)
-    yield paragraph("""[All ranks, pairs of learners, times and data sets](tables_details.md) have a page of their own,
-    and the results of each data set are in [a CSV file](tables.csv).""")
+    yield paragraph("""All ranks, pairs of learners and times are on [a separate page](tables_details.md), and the
+    results of each data set are in [a CSV file](tables.csv).""")
     found = pools(outcomes)
     if found:
         learners = next(iter(found.values()))
         draw(folder / "tables.png", learners, [LEARNERS[name].is_ours for name in learners], outcomes)
         yield "![Mean ranks of learners; bars connect learners without significant differences](tables.png)"
-        yield paragraph("""Learners of tanlearn are blue. A bar connects learners of which no two differ significantly
+        yield paragraph("""Learners of tanlearn are blue. A bar connects learners if no two of them differ significantly
         by Wilcoxon's signed-rank test at 5 %, with Holm's correction for all pairs.""")
         yield f"## The best learners\n\n{best_learners(outcomes)}"
     if kept_apart.sets:
