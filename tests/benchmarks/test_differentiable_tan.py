@@ -106,7 +106,7 @@ def test_report_has_both_choices_and_pictures(run, tmp_path):
     run("--budget", "2")
     command.main(["report", "--results", str(tmp_path / "results"), "--output", str(tmp_path)])
     summary = (tmp_path / "report.md").read_text()
-    assert "\n\nFor 0 of 1 trained cells of table 1, " in summary  # the subset of two has no published error
+    assert "For 0 of 1 trained cells of table 1, " in summary  # the subset of two has no published error
     assert "figures/figure2-letter.png" in summary
     text = (tmp_path / "report_details.md").read_text()
     header, *rows = rows_of(text.split("## letter\n")[1])
@@ -272,7 +272,7 @@ def test_report_says_how_far_a_search_is_from_the_papers():
     usps = complete_runs(runs("NB HYB", "narrow", 100, 4))
     text = method.protocol({"letter": letter, "usps": usps})
     assert text.startswith(
-        "No run draws from the ranges of the paper, which trains 500 epochs; all draw from our ranges"
+        "No run draws from the ranges of the paper, which trains for 500 epochs, and all draw from our ranges"
     )
     said = text.replace("\n", " ")
     assert said.endswith("Runs have 40 to 400 epochs. The number of runs per cell is: letter 2 to 3; usps 4.")
@@ -441,7 +441,7 @@ def test_sentences_follow_from_results():
         "claims of the paper."
     )
     text = sentences({**errors, ("TAN All", "narrow"): 0.08, ("NB HYB", "narrow"): 0.27})
-    assert "14.07 to 14.07 points higher (NB HYB on letter has the largest difference). 0 of these" in text
+    assert "14.07 to 14.07 points higher, with the largest difference for NB HYB on letter. 0 of these" in text
     assert "on 1 of 1 data sets (letter 8.00 instead of 8.73 %)" in text
     assert text.endswith(
         'confirm 0 of 1 claims of the paper. They do not confirm this claim: "discriminative training has lower errors '

@@ -280,7 +280,7 @@ def test_search_stands_among_drawn_orderings(monkeypatch):
         "b": {"TAN-OMI-CR": [line(0.5)], "TAN-RO-CR": [line(0.4, 0.4, 0.6, 0.6)]},
     }
     said = orderings._among_orderings(found).replace("\n", " ")
-    assert "with 50.00, is above 50 % of them. The difference is +0.00." in said
+    assert "is 50.00, which is above the rates of 50 % of these orderings. The difference is +0.00." in said
     assert "mean rate of 50.00 with a standard deviation of 18.26" in said
     for number, (search, mean) in enumerate([(0.6, 0.5), (0.7, 0.5), (0.8, 0.5)], start=1):
         for name in ("a", "b"):
