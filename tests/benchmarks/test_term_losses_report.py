@@ -38,9 +38,8 @@ def test_the_trade_off_is_chosen_on_other_data_sets(tmp_path):
         "their values."
     ) in sentences
     assert (
-        "`SoftHybrid(trade_off=10)` lowers the mean log loss from 0.500 to 0.480. The log loss is lower on 1 of 2 data "
-        "sets, and the largest change is that on breast, from 0.500 to 0.450. The mean error changes from 20.0 to "
-        "24.2 %."
+        "`SoftHybrid(trade_off=10)` lowers the mean log loss from 0.500 to 0.480. The log loss is lower on 1 of 2 "
+        "data sets. The largest change is on breast, from 0.500 to 0.450. The mean error changes from 20.0 to 24.2 %."
     ) in sentences
     assert "`Margin()` raises the mean log loss from 1.000 to 1.200." in sentences
     assert "| hybrid, 10 | 25.0 | 24.2 | 0.400 | 0.480 |" in text
