@@ -164,13 +164,23 @@ def find_learner(name: str) -> Learner:
     key = " ".join(name.casefold().split())
     if key in by_key:
         return by_key[key]
-    near = difflib.get_close_matches(key, by_key, n=1) or [known for known in by_key if key and key in known][:3]
+    near = [known for known, own in by_key.items() if type(own.make()).__name__.casefold() == key][:3]
+    near = (
+        near or difflib.get_close_matches(key, by_key, n=1) or [known for known in by_key if key and key in known][:3]
+    )
+    if not near and (letters := _letters(key)):
+        near = [known for known, own in by_key.items() if letters in _letters(own.description)][:3]
     if near:
         names = " or ".join(repr(by_key[known].name) for known in near)
         raise ValueError(
             f"there is no learner {name!r}. Did you mean {names}? tanlearn compare --list prints all names."
         )
     raise ValueError(f"there is no learner {name!r}. The learners are: {', '.join(LEARNERS)}.")
+
+
+def _letters(text: str) -> str:
+    """Return the letters of a text, in lower case."""
+    return "".join(filter(str.isalpha, text.casefold()))
 
 
 _MARGIN = "Pernkopf, Wohlmayr, Tschiatschek 2012"

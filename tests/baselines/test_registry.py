@@ -98,6 +98,24 @@ def test_unknown_name_gets_the_nearest_ones_or_all():
         find_learner("random forest")
 
 
+@pytest.mark.parametrize(
+    ("spelling", "names"),
+    [
+        ("NaiveBayesClassifier", "'NB ML' or 'NB CG-CL' or 'NB CG-MM'"),
+        ("naive bayes", "'NB ML' or 'NB CG-CL' or 'NB CG-MM'"),
+        ("KTreeClassifier", "'K-tree'"),
+        ("TANClassifier", "'TAN Subset HYB' or 'TAN All HYB' or 'TAN Order-free HYB'"),
+        ("TermNetClassifier", "'Term-NB' or 'Term-TAN' or 'Term-BN'"),
+        ("BayesForestClassifier", "'BayesForest'"),
+        ("BoostedTermsClassifier", "'BoostedTerms'"),
+        ("most likely tree", "'TAN-CMI ML' or 'TAN-CMI CG-CL' or 'TAN-CMI EBW-CL'"),
+    ],
+)
+def test_names_of_classes_and_words_of_descriptions_are_suggestions(spelling, names):
+    with pytest.raises(ValueError, match=rf"no learner '{spelling}'\. Did you mean {names}\? tanlearn compare --list"):
+        find_learner(spelling)
+
+
 def test_made_without_arguments_is_the_plain_estimator():
     assert isinstance(LEARNERS["NB ML"].make(), NaiveBayesClassifier)
     assert LEARNERS["NB ML"].make().encoder is None
