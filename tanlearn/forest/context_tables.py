@@ -152,13 +152,14 @@ class ContextTables:
         Shapes: codes: (n_features, n_rows); weight, slot: (n_features, n_levels); scores: (n_slots, n_rows, n_classes).
         """
         tries = self.root, np.arange(len(self.root)), self.parents, self.trie, self._value_sets, self.gain, self.unseen
-        active, node = np.empty((2, codes.shape[1]), np.intp)
-        add_gains_by_level(codes, self.n_states, *tries, _read_only(weight), slot, active, node, scores)
+        (active, node), n_sums = np.empty((2, codes.shape[1]), np.intp), 3 * codes.shape[1] + 1
+        scratch = active, node, np.empty((n_sums, scores.shape[2]))
+        add_gains_by_level(codes, self.n_states, *tries, _read_only(weight), slot, *scratch, scores)
 
     def add_row_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
         """Do the same as :meth:`add_scores` for a single row, in half of the time (20 features)."""
         tries = self.root, np.arange(len(self.root)), self.parents, self.trie, self.gain, self.unseen
-        add_gains(codes, self.n_states, *tries, _read_only(weight), slot, scores)
+        add_gains(codes, self.n_states, *tries, _read_only(weight), slot, np.empty(scores.shape[2]), scores)
 
     @cached_property
     def _value_sets(self) -> AnyArray:

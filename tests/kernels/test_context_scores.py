@@ -37,7 +37,8 @@ def test_gains_of_families_are_those_of_the_oracle(seed):
     scores = np.zeros((slot.size, asked.shape[1], n_classes))
     trie = grown.trie._replace(entry_class=np.empty(0, np.uint16))  # of a full trie, those of its contexts
     gains = np.log(gain), np.log(unseen)
-    add_gains(asked, n_states, grown.root, child, parents, trie, *gains, weight, slot, scores)
+    scratch = np.full(n_classes, np.nan)
+    add_gains(asked, n_states, grown.root, child, parents, trie, *gains, weight, slot, scratch, scores)
     rows = codes.T.tolist(), y, weights, n_states, n_classes
     for r, row in enumerate(asked.T.tolist()):
         expected = np.zeros((slot.size, n_classes))
@@ -48,8 +49,10 @@ def test_gains_of_families_are_those_of_the_oracle(seed):
         np.testing.assert_allclose(scores[:, r], expected, rtol=1e-9, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_gains_by_level_are_equal_to_those_of_single_samples(seed):
+@pytest.mark.parametrize("n_asked", [3, None], ids=["few samples", "many samples"])
+@pytest.mark.parametrize("has_one_slot", [False, True])
+@pytest.mark.parametrize("seed", range(20))
+def test_gains_by_level_are_equal_to_those_of_single_samples(seed, has_one_slot, n_asked):
     dtype = [np.uint8, np.uint16][seed % 2]
     codes, n_states, y, n_classes, weights, child, parents = draw_rows(seed, dtype)
     if seed >= 10:  # values on both sides of the bits of a set
@@ -60,14 +63,18 @@ def test_gains_by_level_are_equal_to_those_of_single_samples(seed):
     rng, shape = np.random.default_rng(seed), (len(child), parents.shape[1] + 1)
     gain, unseen = (rng.normal(size=size).astype(np.float32) for size in (len(grown.counts), len(grown.trie.classes)))
     others = (rng.random(codes.shape) * n_states[:, np.newaxis]).astype(dtype)
-    asked = np.concatenate([codes, others], axis=1)
+    asked = np.concatenate([codes, others, codes], axis=1)
+    asked = np.ascontiguousarray(asked[:, rng.permutation(asked.shape[1])[:n_asked]])
     weight, slot = rng.normal(size=shape), rng.integers(0, 3, shape)
+    if has_one_slot:
+        slot = np.repeat(slot[:, :1], shape[1], axis=1)
     expected, found = np.zeros((2, 3, asked.shape[1], n_classes))
     tries = grown.root, child, parents, grown.trie
-    add_gains(asked, n_states, *tries, gain, unseen, weight, slot, expected)
+    add_gains(asked, n_states, *tries, gain, unseen, weight, slot, np.full(n_classes, np.nan), expected)
     sets, own = np.empty((len(grown.trie.branch), 2), np.uint64), grown.trie
     mark_values(own.children, own.branch, own.value_start, own.values, grown.root, sets)
-    scratch = np.empty((2, asked.shape[1]), np.intp)
+    n = asked.shape[1]
+    scratch = *np.empty((2, n), np.intp), np.full((3 * n + 1, n_classes), np.nan)
     with np.errstate(over="ignore"):  # plain Python warns of the product of the population count
         add_gains_by_level(asked, n_states, *tries, sets, gain, unseen, weight, slot, *scratch, found)
     np.testing.assert_array_equal(found, expected)
