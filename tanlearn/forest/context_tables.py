@@ -103,10 +103,11 @@ class ContextTables:
         p, unseen = contexts.smooth(contexts.counts, np.full(len(contexts.trie.classes), smoothing))
         gain = np.empty(len(p))
         divide_by_above(p, contexts.links[0], gain)
-        for ratio in (gain, unseen):
-            log_all(ratio, ratio)
+        log_gain, log_unseen = np.empty_like(gain), np.empty_like(unseen)
+        log_all(gain, log_gain)
+        log_all(unseen, log_unseen)
         trie = contexts.trie._replace(entry_class=IMPLIED)
-        return cls(n_states, parents, contexts.root, trie, gain.astype(np.float32), unseen.astype(np.float32))
+        return cls(n_states, parents, contexts.root, trie, log_gain.astype(np.float32), log_unseen.astype(np.float32))
 
     @property
     def n_levels(self) -> int:

@@ -90,8 +90,10 @@ class Forest(Model):
         """Mix label noise into probabilities (n_rows, n_classes) in place. Return their logarithms with the shift."""
         p *= 1.0 - self.label_noise
         p += self.label_noise / p.shape[1]
-        log_all(p.ravel(), p.ravel())
-        return p + self.shift
+        log_p = np.empty(p.shape)
+        log_all(p.ravel(), log_p.ravel())
+        log_p += self.shift
+        return log_p
 
     def row_scorer(self) -> Callable[[IntArray], FloatArray]:
         """Return a function that computes the log joint of a row of codes from a copy of all networks."""

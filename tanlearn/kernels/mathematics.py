@@ -117,7 +117,10 @@ def log(x):  # type: ignore[no-untyped-def]
 @interpretable
 @kernel
 def log_all(x, out):  # type: ignore[no-untyped-def]
-    """Write the logarithms of numbers of at least 0."""
+    """Write the logarithms of numbers of at least 0.
+
+    If ``out`` is ``x``, the loop is not vectorized: 33,000 numbers take 265 instead of 37 µs.
+    """
     for k in range(x.shape[0]):
         out[k] = log(x[k])
 

@@ -48,9 +48,10 @@ class Family:
         # (n_levels + 1,) first context of each level, and the number of contexts
         self.start = level_starts(self.trie.children, 0, len(self.trie.branch), n_levels)
         m = np.repeat(concentrations[:n_levels], np.diff(self.trie.class_start[self.start]))
-        self.log_p, self.log_unseen = grown.smooth(self.counts, m)
-        for array in (self.log_p, self.log_unseen):
-            log_all(array, array)
+        p, unseen = grown.smooth(self.counts, m)
+        self.log_p, self.log_unseen = np.empty(p.shape), np.empty(unseen.shape)
+        log_all(p, self.log_p)
+        log_all(unseen, self.log_unseen)
         n_values, n_classes = int(contexts.n_states[feature]), contexts.n_classes
         # Log probabilities without parents, including pairs that do not occur.
         self.root: FloatArray = np.empty((n_values, n_classes))
