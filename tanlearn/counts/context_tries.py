@@ -61,7 +61,7 @@ class CountedContexts:
         parents: (n_families, k), -1 for none.
         """
         n_rows, n_parents = codes.shape[1], (parents >= 0).sum(axis=1)
-        # Rows are read in the order of contexts: classes of 16 bits and a single weight stay in the cache.
+        # Weights are read in the order of contexts: a single weight stays in the cache.
         y = y.astype(np.uint16)
         if n_rows > 0 and (weights == weights[0]).all():
             weights = weights[:1]
@@ -69,9 +69,11 @@ class CountedContexts:
         most = n_families + int(n_parents.sum()) * (n_rows // min_samples)
         room = int(n_parents.sum()) * n_rows
         order = np.empty((int(n_parents.max(initial=0)) + 1, n_families * n_rows), np.int32)
-        samples, root = Samples(order, *np.empty((3, most), np.intp)), np.empty(n_families, np.intp)
+        samples = Samples(order, np.empty(order.shape, np.uint32), *np.empty((3, most), np.intp))
+        root = np.empty(n_families, np.intp)
         is_found = np.zeros(max(most_values, n_classes), np.bool_)
-        scratch = is_found, np.empty(most_values, np.uint16), np.empty(most_values, np.intp)
+        end, values = np.empty(most_values, np.intp), np.empty(n_rows, np.uint16)
+        scratch = is_found, np.empty(most_values, np.uint16), end, values
         trie = ContextTrie(
             children=np.empty(most + 1, np.intp),
             branch=np.empty(most, np.uint16),
@@ -100,7 +102,7 @@ class CountedContexts:
         )
         counts, shape = np.empty(n_entries, weights.dtype), (int(n_states[child].max()), n_classes)
         cells = np.zeros(shape, weights.dtype)
-        n_entries = count_entries(codes, y, weights, child, root, samples, is_full, trie, cells, counts)
+        n_entries = count_entries(weights, samples, is_full, trie, cells, counts)
         if n_entries < len(counts):
             trie = trie._replace(entry_class=trie.entry_class[:n_entries].copy())
             counts = counts[:n_entries].copy()

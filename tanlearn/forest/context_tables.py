@@ -34,8 +34,8 @@ from tanlearn.kernels.mathematics import log_all
 
 __all__ = ["IMPLIED", "ContextTables", "join_tables"]
 
-#: Maximum size of the row numbers of families that are grown together, over all levels: 64 MiB.
-_ROOM = 2**24
+#: Maximum size of the row numbers of families that are grown together, over all levels: 32 MiB, and as much for values.
+_ROOM = 2**23
 #: Placeholder for the classes of the entries of a full trie, which equal the classes of its contexts.
 IMPLIED = np.empty(0, np.uint16)
 

@@ -22,6 +22,7 @@ from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.bits import popcount
 
 _BITS = 64  # of a set of values
+_FEW_CLASSES = 8  # with fewer, adding the gains of single samples takes less time than those of up to 3 pairs
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
@@ -220,13 +221,14 @@ def add_gains_by_level(  # type: ignore[no-untyped-def]
     # samples are much fewer than pairs of a context and a value, the gains on the way to each pair are added up first,
     # so that each sample adds one vector: 4,000 rows of letter take .35 of the time.
     n, n_levels, n_classes = codes.shape[1], parents.shape[1] + 1, scores.shape[2]
+    most_pairs = n if n_classes < _FEW_CLASSES else 3 * n
     for f in range(root.shape[0]):
         own, n_values = codes[child[f]], n_states[child[f]]
         stop = root[f + 1] if f + 1 < root.shape[0] else trie.branch.shape[0]
         base = np.intp(trie.value_start[root[f]])
         start = np.intp(trie.entry_start[base])
         is_one = has_one_slot(slot[f])
-        is_shared = is_one and np.intp(trie.value_start[stop]) - base <= 3 * n
+        is_shared = is_one and np.intp(trie.value_start[stop]) - base <= most_pairs
         m = 0
         for r in range(n):
             active[m], node[r] = r, root[f]

@@ -25,11 +25,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from tanlearn.kernels._jit import kernel
 
 #: Values per sample up to which all values are scanned. With more, the values of the samples are sorted, so that the
 #: cost of a context with a single sample does not grow with the number of values.
 _SCANNED = 8
+#: Samples per value that are read before it is checked whether all values were found.
+_FIRST = 8
+#: The 16 bits of a class in a cell.
+_LAST_BITS = 0xFFFF
 
 
 class ContextTrie(NamedTuple):
@@ -52,9 +58,13 @@ class ContextTrie(NamedTuple):
 
 
 class Samples(NamedTuple):
-    """Samples of each context; context g has ``order[level[g], begin[g]:end[g]]``."""
+    """Samples of each context; context g has ``order[level[g], begin[g]:end[g]]``.
+
+    Values and classes are copied in this order, so that they are not read in random order several times per level.
+    """
 
     order: Any  # int32 (k + 1, S) sample numbers of each level
+    cell: Any  # uint32 (k + 1, S) value of the child and class of each of them, in the upper and the lower 16 bits
     level: Any  # intp (N,) number of parents of the context
     begin: Any  # intp (N,) start of the context's samples in its level
     end: Any  # intp (N,) end of the context's samples
@@ -77,25 +87,48 @@ def sort_values(values):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def list_distinct(codes, n_values, samples, is_found, found):  # type: ignore[no-untyped-def]
-    """Write the distinct codes of samples in increasing order, and return their number.
+def list_distinct(cells, shift, n_values, is_found, found):  # type: ignore[no-untyped-def]
+    """Write the distinct values of samples in increasing order, and return their number.
 
-    Codes of at least ``n_values`` are left out. is_found (V,), False before and after the call, is scratch.
+    A value is the 16 bits of a cell from bit ``shift`` on. is_found (V,), False before and after the call, is scratch.
     """
     n = 0
-    if n_values < _SCANNED * samples.shape[0]:
-        for s in range(samples.shape[0]):
-            v = codes[samples[s]]
-            if v < n_values:
-                is_found[v] = True
+    if n_values < _SCANNED * cells.shape[0]:
+        # Large contexts usually have all values in their first samples. In small ones, branches take longer.
+        n_first = min(cells.shape[0], _FIRST * n_values)
+        for s in range(n_first):
+            is_found[(cells[s] >> shift) & _LAST_BITS] = True
+        if n_first < cells.shape[0]:
+            for v in range(n_values):
+                n += int(is_found[v])
+        if n < n_values:
+            for s in range(n_first, cells.shape[0]):
+                is_found[(cells[s] >> shift) & _LAST_BITS] = True
+        n = 0
         for v in range(n_values):
             if is_found[v]:
                 is_found[v] = False
                 found[n] = v
                 n += 1
         return n
-    for s in range(samples.shape[0]):
-        v = codes[samples[s]]
+    for s in range(cells.shape[0]):
+        v = (cells[s] >> shift) & _LAST_BITS
+        if not is_found[v]:
+            is_found[v] = True
+            found[n] = v
+            n += 1
+    sort_values(found[:n])
+    for i in range(n):
+        is_found[found[i]] = False
+    return n
+
+
+@kernel
+def list_values(values, n_values, is_found, found):  # type: ignore[no-untyped-def]
+    """Write the distinct values below ``n_values`` in increasing order, and return their number."""
+    n = 0
+    for s in range(values.shape[0]):
+        v = values[s]
         if v < n_values and not is_found[v]:
             is_found[v] = True
             found[n] = v
@@ -107,45 +140,52 @@ def list_distinct(codes, n_values, samples, is_found, found):  # type: ignore[no
 
 
 @kernel
-def split_samples(values, n_values, least, samples, is_found, found, end, parts):  # type: ignore[no-untyped-def]
+def split_samples(  # type: ignore[no-untyped-def]
+    values, n_values, least, samples, cells, is_found, found, end, own, parts, cells_of_parts
+):
     """Group samples by their values below ``n_values``, and return the number of parts.
 
-    Part i has the samples of value ``found[i]``, in the same order, up to ``parts[end[found[i]]]``. Parts of fewer than
-    ``least`` samples are dropped. is_found (V,), False before and after the call, is scratch; found, end (V,).
+    Part i has the samples of value ``found[i]``, in the same order, up to ``parts[end[found[i]]]``, and their cells.
+    Parts of fewer than ``least`` samples are dropped. is_found (V,), False before and after the call, is scratch;
+    found, end (V,), own (n,).
     """
-    is_scanned = n_values < _SCANNED * samples.shape[0]
-    n_found = n_values if is_scanned else list_distinct(values, n_values, samples, is_found, found)
+    size = samples.shape[0]
+    is_scanned = n_values < _SCANNED * size
+    for s in range(size):
+        own[s] = values[samples[s]]
+    n_found = n_values if is_scanned else list_values(own[:size], n_values, is_found, found)
     for i in range(n_found):
         end[i if is_scanned else found[i]] = 0
-    for s in range(samples.shape[0]):
-        v = values[samples[s]]
+    for s in range(size):
+        v = own[s]
         if v < n_values:
             end[v] += 1
     n_parts = place = 0
     for i in range(n_found):
         v = i if is_scanned else found[i]
-        size = end[v]
+        in_part = end[v]
         end[v] = -1
-        if size >= least:
+        if in_part >= least:
             end[v] = place
-            place += size
+            place += in_part
             found[n_parts] = v
             n_parts += 1
-    for s in range(samples.shape[0]):
-        v = values[samples[s]]
+    for s in range(size):
+        v = own[s]
         if v < n_values and end[v] >= 0:
-            parts[end[v]] = samples[s]
+            parts[end[v]], cells_of_parts[end[v]] = samples[s], cells[s]
             end[v] += 1
     return n_parts
 
 
 @kernel
 def grow_contexts(  # type: ignore[no-untyped-def]
-    codes, n_states, y, n_classes, child, parents, least, samples, is_found, found, end, trie, root
+    codes, n_states, y, n_classes, child, parents, least, samples, is_found, found, end, values, trie, root
 ):
     """Grow the tries of families by splitting contexts by one parent after the other; return the number of contexts.
 
-    Entries are not written. is_found (V or C,), False before and after the call, and found, end (V,) are scratch.
+    Entries are not written. is_found (V or C,), False before and after the call, and found, end (V,), values (n,) are
+    scratch.
     """
     n_contexts = used = 0
     trie.class_start[0] = trie.value_start[0] = 0
@@ -156,12 +196,14 @@ def grow_contexts(  # type: ignore[no-untyped-def]
         for r in range(x.shape[0]):
             if x[r] < n_values:
                 samples.order[0, used] = r
+                samples.cell[0, used] = (np.int64(x[r]) << 16) | np.int64(y[r])
                 used += 1
         samples.end[g] = used
         n_contexts += 1
         while g < n_contexts:
             level, first, last = samples.level[g], samples.begin[g], samples.end[g]
-            own, a, b = samples.order[level, first:last], trie.class_start[g], trie.value_start[g]
+            own, cells = samples.order[level, first:last], samples.cell[level, first:last]
+            a, b = trie.class_start[g], trie.value_start[g]
             if level == 0:
                 for c in range(n_classes):
                     trie.classes[a + c] = c
@@ -169,14 +211,15 @@ def grow_contexts(  # type: ignore[no-untyped-def]
                     trie.values[b + v] = v
                 trie.class_start[g + 1], trie.value_start[g + 1] = a + n_classes, b + n_values
             else:
-                trie.class_start[g + 1] = a + list_distinct(y, n_classes, own, is_found, trie.classes[a:])
-                trie.value_start[g + 1] = b + list_distinct(x, n_values, own, is_found, trie.values[b:])
+                trie.class_start[g + 1] = a + list_distinct(cells, 0, n_classes, is_found, trie.classes[a:])
+                trie.value_start[g + 1] = b + list_distinct(cells, 16, n_values, is_found, trie.values[b:])
             trie.children[g] = n_contexts
             if level < parents.shape[1] and parents[f, level] >= 0:
                 j = parents[f, level]
-                parts = samples.order[level + 1, first:last]
+                parts = samples.order[level + 1, first:last], samples.cell[level + 1, first:last]
+                scratch = is_found, found, end, values
                 place = first
-                for i in range(split_samples(codes[j], n_states[j], least, own, is_found, found, end, parts)):
+                for i in range(split_samples(codes[j], n_states[j], least, own, cells, *scratch, *parts)):
                     trie.branch[n_contexts], samples.level[n_contexts] = found[i], level + 1
                     samples.begin[n_contexts] = place
                     place = first + end[found[i]]
@@ -188,21 +231,19 @@ def grow_contexts(  # type: ignore[no-untyped-def]
 
 
 @kernel
-def count_entries(codes, y, weight, child, root, samples, is_full, trie, cells, counts):  # type: ignore[no-untyped-def]
+def count_entries(weight, samples, is_full, trie, cells, counts):  # type: ignore[no-untyped-def]
     """Write the entries of all contexts and the weight of their samples; return the number of entries.
 
     ``trie`` has no unused contexts.
     """
     is_weighted = weight.shape[0] > 1
-    f = n_entries = 0
+    n_entries = 0
     trie.entry_start[0] = 0
     for g in range(trie.branch.shape[0]):
-        if f + 1 < root.shape[0] and g == root[f + 1]:
-            f += 1
-        x, own = codes[child[f]], samples.order[samples.level[g]]
+        own, own_cells = samples.order[samples.level[g]], samples.cell[samples.level[g]]
         for s in range(samples.begin[g], samples.end[g]):
-            r = own[s]
-            cells[x[r], y[r]] += weight[r if is_weighted else 0]
+            cell = np.int64(own_cells[s])
+            cells[cell >> 16, cell & _LAST_BITS] += weight[own[s] if is_weighted else 0]
         for i in range(trie.value_start[g], trie.value_start[g + 1]):
             v = trie.values[i]
             for q in range(trie.class_start[g], trie.class_start[g + 1]):

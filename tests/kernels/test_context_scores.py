@@ -11,10 +11,13 @@ from tanlearn.kernels.context_scores import (
     add_gains,
     add_gains_by_level,
     add_log_probabilities,
+    add_sums,
     find,
+    has_one_slot,
     list_cells,
     mark_values,
     next_context,
+    sum_gains,
 )
 from tanlearn.kernels.context_smoothing import divide_by_above
 
@@ -78,6 +81,28 @@ def test_gains_by_level_are_equal_to_those_of_single_samples(seed, has_one_slot,
     with np.errstate(over="ignore"):  # plain Python warns of the product of the population count
         add_gains_by_level(asked, n_states, *tries, sets, gain, unseen, weight, slot, *scratch, found)
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("slot", [[3], [3, 3, 3], [0, 3, 3], [3, 3, 0]])
+def test_a_family_has_one_slot_if_all_its_levels_have_it(slot):
+    assert has_one_slot(np.array(slot)) == (0 not in slot)
+
+
+def test_gains_on_the_way_to_a_pair_are_added_up_by_hand():
+    codes, n_states, y = np.array([[0, 1, 1], [0, 0, 1]], np.uint8), np.array([2, 2]), np.array([0, 1, 0])
+    child, parents = np.array([0]), np.array([[1]])
+    root, trie, *_ = grow(codes, n_states, y, 2, np.ones(3), child, parents)
+    assert trie.values.tolist() == [0, 1, 0, 1, 1]  # of all samples, of the first two, and of the last one
+    gain, weight, sums = np.arange(1.0, 10.0), np.array([1.0, 10.0]), np.full((6, 2), np.nan)
+    sum_gains(0, 3, trie, gain, weight, sums)
+    assert sums[:5].tolist() == [[1, 2], [3, 4], [51, 62], [73, 84], [93, 4]]  # the last sample has class 0 alone
+    sets, scores = np.empty((3, 2), np.uint64), np.full((4, 2), 0.5)
+    mark_values(trie.children, trie.branch, trie.value_start, trie.values, root, sets)
+    asked, node = np.array([[0, 1, 0, 9], [0, 1, 1, 1]], np.uint8), np.array([1, 2, 2, 0])
+    unseen = np.array([0.0, 0.0, 0.0, 0.0, -0.25])
+    with np.errstate(over="ignore"):  # plain Python warns of the product of the population count
+        add_sums(asked, 0, 2, child, root, parents, trie, sets, unseen, weight[np.newaxis], node, sums, scores)
+    assert scores.tolist() == [[51.5, 62.5], [93.5, 4.5], [-1.0, 2.5], [0.5, 0.5]]
 
 
 @pytest.mark.parametrize("parents", [[], [2], [2, 0, 1]])

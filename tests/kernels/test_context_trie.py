@@ -70,11 +70,11 @@ def test_contexts_stand_level_by_level_with_all_that_they_have_seen_in_order(see
 def test_a_family_of_one_parent_by_hand():
     codes, n_states, y = np.array([[0, 1, 1], [0, 0, 1]], np.uint8), np.array([2, 2]), np.array([0, 1, 0])
     child, parents, root = np.array([0]), np.array([[1]]), np.array([9])
-    samples = kernels.Samples(np.full((2, 3), 9, np.int32), *np.full((3, 3), 9))
+    samples = kernels.Samples(np.full((2, 3), 9, np.int32), np.full((2, 3), 9, np.uint32), *np.full((3, 3), 9))
     starts, lists = np.full((4, 6), 9), np.full((4, 6), 9)
     trie = kernels.ContextTrie(*(own for pair in zip(starts, lists, strict=True) for own in pair))
     trie = trie._replace(branch=trie.branch[:3])
-    scratch = np.zeros(2, np.bool_), np.full(2, 9), np.full(2, 9)
+    scratch = np.zeros(2, np.bool_), np.full(2, 9), np.full(2, 9), np.full(3, 9, np.uint16)
     assert kernels.grow_contexts(codes, n_states, y, 2, child, parents, 1, samples, *scratch, trie, root) == 3
     assert trie.children[:4].tolist() == [1, 3, 3, 3]
     assert trie.branch.tolist() == [0, 0, 1]
@@ -83,7 +83,7 @@ def test_a_family_of_one_parent_by_hand():
     assert trie.values[:5].tolist() == [0, 1, 0, 1, 1]
     counts, cells = np.full(6, 9), np.zeros((2, 2), int)
     weights = np.array([1, 2, 4])
-    assert kernels.count_entries(codes, y, weights, child, root, samples, False, trie, cells, counts) == 6
+    assert kernels.count_entries(weights, samples, False, trie, cells, counts) == 6
     assert trie.entry_start.tolist() == [0, 1, 3, 4, 5, 6]
     assert trie.entry_class.tolist() == [0, 0, 1, 0, 1, 0]
     assert counts.tolist() == [1, 4, 2, 1, 2, 4]
@@ -105,16 +105,44 @@ def test_the_last_context_of_a_family_is_not_split_into_the_next_family():
 @pytest.mark.parametrize("n_values", [4, 300])  # all are scanned, or those of the samples are sorted
 def test_parts_keep_the_order_of_samples_and_small_parts_are_left_out(n_values):
     codes, is_found = np.array([2, 0, 1, 0, 2, 999], np.uint16), np.zeros(300, np.bool_)
-    samples, parts = np.array([5, 1, 3, 0, 2, 4], np.int32), np.full(6, -1, np.int32)
+    samples, cells = np.array([5, 1, 3, 0, 2, 4], np.int32), np.array([10, 11, 12, 13, 14, 15], np.uint32)
+    parts, cells_of_parts = np.full(6, -1, np.int32), np.full(6, 99, np.uint32)
     found, end = np.full(300, 999), np.full(300, 999)
-    assert kernels.split_samples(codes, n_values, 2, samples, is_found, found, end, parts) == 2
+    scratch = is_found, found, end, np.empty(8, np.uint16)
+    assert kernels.split_samples(codes, n_values, 2, samples, cells, *scratch, parts, cells_of_parts) == 2
     assert found[:2].tolist() == [0, 2]
     assert end[[0, 2]].tolist() == [2, 4]
     assert parts.tolist() == [1, 3, 0, 4, -1, -1]
-    assert kernels.list_distinct(codes, n_values, samples, is_found, found) == 3
-    assert found[:3].tolist() == [0, 1, 2]
-    assert kernels.list_distinct(codes, n_values, samples[1:2], is_found, found) == 1
-    assert kernels.list_distinct(codes, n_values, samples[:0], is_found, found) == 0
+    assert cells_of_parts.tolist() == [11, 12, 13, 15, 99, 99]
+    assert not is_found.any()
+
+
+@pytest.mark.parametrize("n_values", [4, 300])
+@pytest.mark.parametrize("shift", [0, 16])
+def test_distinct_values_of_cells_are_listed_in_order(n_values, shift):
+    cells = np.array([2, 0, 3, 0, 2], np.uint32) << shift | 1 << (16 - shift)
+    is_found, found = np.zeros(300, np.bool_), np.full(300, 999)
+    assert kernels.list_distinct(cells, shift, n_values, is_found, found) == 3
+    assert found[:3].tolist() == [0, 2, 3]
+    assert kernels.list_distinct(cells[1:2], shift, n_values, is_found, found) == 1
+    assert kernels.list_distinct(cells[:0], shift, n_values, is_found, found) == 0
+    assert not is_found.any()
+
+
+def test_distinct_values_below_a_limit_are_listed_in_order():
+    is_found, found = np.zeros(300, np.bool_), np.full(300, 999)
+    assert kernels.list_values(np.array([9, 2, 299, 300, 2, 9], np.uint16), 300, is_found, found) == 3
+    assert found[:3].tolist() == [2, 9, 299]
+    assert not is_found.any()
+
+
+@pytest.mark.parametrize("last", [1, 2])
+def test_distinct_values_of_many_cells_are_listed_in_order(last):
+    cells = np.array([0] * 15 + [1] * 20 + [last] * 3, np.uint32)  # more than eight per value
+    is_found, found = np.zeros(3, np.bool_), np.full(3, 999)
+    assert kernels.list_distinct(cells, 0, 3, is_found, found) == last + 1
+    assert found[: last + 1].tolist() == [*range(last + 1)]
+    assert kernels.list_distinct(cells[:30], 0, 2, is_found, found) == 2
     assert not is_found.any()
 
 

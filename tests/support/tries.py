@@ -49,12 +49,14 @@ def grow(codes, n_states, y, n_classes, weights, child, parents, least=1, is_ful
     n_rows, depth, most_values = codes.shape[1], parents.shape[1], int(max(n_states))
     most = len(child) * (1 + depth * (n_rows // least))
     room = len(child) * ((depth + 1) * n_rows + most_values * n_classes)
-    samples = Samples(np.full((depth + 1, len(child) * n_rows), WRONG, np.int32), *np.full((3, most), WRONG))
+    order, cell = np.full((2, depth + 1, len(child) * n_rows), WRONG)
+    samples = Samples(order.astype(np.int32), cell.astype(np.uint32), *np.full((3, most), WRONG))
     starts, lists = np.full((4, max(most, room) + 1), WRONG), np.full((4, max(most, room)), 60_000, np.uint16)
     lists = [own for pair in zip(starts, lists, strict=True) for own in pair]
     trie = ContextTrie(*lists)
     is_found, root = np.zeros(max(most_values, n_classes), np.bool_), np.full(len(child), WRONG)
-    scratch = is_found, np.full(most_values, 60_000, np.uint16), np.full(most_values, WRONG)
+    end, values = np.full(most_values, WRONG), np.full(n_rows, 60_000, np.uint16)
+    scratch = is_found, np.full(most_values, 60_000, np.uint16), end, values
     n = grow_contexts(codes, n_states, y, n_classes, child, parents, least, samples, *scratch, trie, root)
     assert not is_found.any()
     n_classes_seen, n_values_seen = trie.class_start[n], trie.value_start[n]
@@ -70,7 +72,7 @@ def grow(codes, n_states, y, n_classes, weights, child, parents, least=1, is_ful
     size = int((np.diff(trie.class_start) * np.diff(trie.value_start)).sum())
     trie = trie._replace(entry_class=np.full(size, 60_000, np.uint16))
     counts, cells = np.full(size, -1, weights.dtype), np.zeros((most_values, n_classes), weights.dtype)
-    n_entries = count_entries(codes, y, weights, child, root, samples, is_full, trie, cells, counts)
+    n_entries = count_entries(weights, samples, is_full, trie, cells, counts)
     assert not cells.any()
     trie = trie._replace(entry_class=trie.entry_class[:n_entries])
     above, run = np.full((2, n_entries), WRONG)
