@@ -56,7 +56,7 @@ class SimulatedAnnealing(WrapperSearch):
         reverse.
     temperature : "auto" or tuple of (float, float), default="auto"
         Temperature of the first and of the last step, in units of the score. It decreases geometrically. ``"auto"``
-        uses the median absolute change of the score over 100 random changes of a parent at the start, and a thousandth
+        uses the median absolute change in the score over 100 random changes of a parent at the start, and a thousandth
         of this median.
     n_chains : int, default=1
         Number of independent chains. The best forest of all chains is returned.
@@ -227,8 +227,8 @@ class SimulatedAnnealing(WrapperSearch):
         positive = all(isinstance(t, (int, float, np.number)) and 0 < t < math.inf for t in limits)
         if len(limits) != 2 or not positive or limits[0] < limits[1]:
             raise ValueError(
-                f"temperature must contain two positive numbers, for the first and the last step, of which the second "
-                f"is not larger, got {limits}."
+                f"temperature must contain two positive numbers, for the first and the last step, and the second must "
+                f"not be larger, got {limits}."
             )
         first, last = (float(temperature) for temperature in limits)
         schedule = np.linspace(0.0, log(last / first), self.n_steps)
@@ -286,7 +286,7 @@ def _reverse(scorer: StructureScorer, child: int, temperature: float, rng: np.ra
 
 
 def _typical_change(scorer: StructureScorer, may_have: AnyArray, rng: np.random.Generator) -> tuple[float, float]:
-    """Return the median absolute change of the score over random changes of a parent, and a thousandth of it."""
+    """Return the median absolute change in the score over random changes of a parent, and a thousandth of it."""
     parent, changes = scorer.parents[:, 0], []
     for _ in range(_N_SAMPLED):
         child, chosen = int(rng.integers(len(parent))), int(rng.integers(-1, len(parent)))

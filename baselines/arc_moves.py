@@ -1,6 +1,6 @@
 """Hill climbing over directed acyclic graphs by addition, removal and reversal of arcs, with a tabu list and restarts.
 
-The search works with any score: a `MoveScores` returns the change of the score for every legal move. Nodes are numbered
+The search works with any score: a `MoveScores` returns the change in the score for every legal move. Nodes are numbered
 in the order of their names. Among moves with equal changes, the first one is made, in the order removals, additions,
 reversals, then by child, then by parent. The result therefore does not depend on the order of columns.
 """
@@ -163,7 +163,7 @@ class MoveScores(Protocol):
         ...
 
     def gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the changes of the score for removals, additions and reversals; -inf where a move is not legal.
+        """Return the changes in the score for removals, additions and reversals, with -inf for illegal moves.
 
         Shapes: each (n_nodes, n_nodes), [child, parent].
         """
@@ -177,7 +177,7 @@ class MoveScores(Protocol):
 class FamilyMoves:
     """Changes of a decomposable score. After a move, only the changes of the affected families are computed again.
 
-    The change of the score when an arc is added or removed depends only on the parents of its child. A reversal is the
+    The change in the score when an arc is added or removed depends only on the parents of its child. A reversal is the
     sum of a removal and an addition.
     """
 
@@ -196,7 +196,7 @@ class FamilyMoves:
         return self._scorer.class_score + float(self._own.sum())
 
     def gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the changes of the score for removals, additions and reversals; -inf where a move is not legal."""
+        """Return the changes in the score for removals, additions and reversals, with -inf for illegal moves."""
         graph = self._graph
         removals, additions, reversals = graph.removals(), graph.additions(), graph.reversals()
         needed = (removals | additions | reversals.T) & np.isnan(self._change)
@@ -234,7 +234,7 @@ class Climber:
         tolerance: float = 0.0,
         on_step: Callable[[str, float], None],
     ) -> None:
-        # order: (n_nodes,) number of each node in records. tolerance: changes of the score up to this are rounding
+        # order: (n_nodes,) number of each node in records. tolerance: changes in the score up to this are rounding
         # errors. on_step gets a description of each step and the score after it.
         self.history: list[ParentChange] = []
         self.best_value = -np.inf  # best score so far; best is its graph

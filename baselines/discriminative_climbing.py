@@ -219,7 +219,7 @@ class _StructureMoves:
         return self._scorer.value
 
     def gains(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the changes of the score for removals, additions and reversals; -inf where a move is not legal."""
+        """Return the changes in the score for removals, additions and reversals, with -inf for illegal moves."""
         graph, value = self._graph, self._scorer.value
         removals, additions = graph.removals(), graph.additions()
         legal = removals | additions

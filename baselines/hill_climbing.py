@@ -29,7 +29,7 @@ __all__ = ["HillClimbing"]
 class HillClimbing(BaseEstimator):
     """Hill climbing over arcs between features: add, remove or reverse the arc that increases the score most.
 
-    The class is a parent of every feature. The change of the score by one arc depends only on the parents of one
+    The class is a parent of every feature. The change in the score by one arc depends only on the parents of one
     feature, so each step scores only the families of the features that the last step changed.
 
     Parameters

@@ -37,7 +37,7 @@ class EncodedPart(Weighed):
 
 @dataclass
 class _Sum(Weighed):
-    """Sums of losses, gradients and weights of some rows."""
+    """Sums of losses, gradients and weights over rows."""
 
     value: float
     gradient: FloatArray

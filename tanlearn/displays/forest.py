@@ -123,7 +123,7 @@ def plot_importances(importances: FloatArray, names: Sequence[str], ax: Any = No
     ax.set_yticks(np.arange(len(shown)), [names[i] for i in shown])
     ax.invert_yaxis()
     ax.axvline(0.0, color="black", linewidth=0.8)
-    ax.set_xlabel("increase of the log loss without the feature [nats per row]")
+    ax.set_xlabel("increase in the log loss without the feature [nats per row]")
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.tick_params(axis="y", length=0)
     return ax

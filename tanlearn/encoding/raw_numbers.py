@@ -43,7 +43,7 @@ class RawNumbers:
         return replace(self, rows=every[rows])
 
     def take_features(self, features: Any) -> RawNumbers | None:
-        """Return the values of some features of the encoded data, or None if none of them is discretized."""
+        """Return the values of the given features of the encoded data, or None if none of them is discretized."""
         chosen = np.asarray(features, np.intp)
         positions = np.flatnonzero(np.isin(chosen, self.features))
         if not len(positions):

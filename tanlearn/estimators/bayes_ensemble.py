@@ -305,7 +305,7 @@ class BayesEnsembleClassifier(Classifier):
         return max(needs, key=lambda own: sum(need.n_bytes for need in own))
 
     def _fit_weights(self, held_out: tuple[FloatArray | None, ...], data: EncodedData, rows: IntArray) -> FloatArray:
-        """Fit the weights of the parts to held-out log posteriors of some rows, with None for parts of weight 0."""
+        """Fit the weights of the parts to held-out log posteriors of selected rows, with None for parts of weight 0."""
         weights = np.zeros(len(held_out))
         used = [k for k, log_p in enumerate(held_out) if log_p is not None]
         if used == [0]:

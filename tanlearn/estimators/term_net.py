@@ -267,7 +267,7 @@ class TermNetClassifier(NetworkClassifier):
     def _fit_terms(
         self, data: EncodedData, needed: IntArray = NO_ROWS, rng: np.random.Generator | None = None
     ) -> FloatArray | None:
-        """Fit to encoded rows, and return the held-out log posterior of some rows (see ``learn_terms``).
+        """Fit to encoded rows, and return the held-out log posterior of selected rows (see ``learn_terms``).
 
         ``rng`` is used by structure learners. By default, it is created from ``random_state``.
         """

@@ -109,7 +109,7 @@ def _means(term: Term, cell: IntArray, known: IntArray) -> FloatArray:
 
 
 def _sum_of_block(graph: Graph, tables: Sequence[_Table], of_values: str, codes: str) -> str:
-    """Append the sum of some terms, (n, C)."""
+    """Append the sum (n, C) of the given terms."""
     width = max(1, *(len(own.features) for own in tables))
     features, starts, strides = np.zeros((3, len(tables), width), np.int64)
     for t, own in enumerate(tables):

@@ -53,7 +53,7 @@ def check_metadata(metadata: Any) -> dict[str, Any]:
     if type(versions) is not dict or not all(type(own) is str for pair in versions.items() for own in pair):
         raise ValueError(f"the versions of the metadata must be a dictionary of strings, got {versions!r}.")
     if type(user) is not dict:
-        raise ValueError(f"user in the metadata must be a dictionary, got {user!r}.")
+        raise ValueError(f"'user' in the metadata must be a dictionary, got {user!r}.")
     found: dict[str, Any] = metadata
     return found
 

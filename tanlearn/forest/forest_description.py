@@ -13,7 +13,7 @@
   mean over features, where 1 is the weight in a single network;
 - ``doubt``: the weight of the uniform distribution that is mixed into the probabilities;
 - ``features``: a list of objects by decreasing weight, with ``name``, ``kind`` (``"categorical"`` or ``"continuous"``),
-  ``weight`` (the mean over levels) and ``importance`` (the increase of the log loss in nats if the feature is left out,
+  ``weight`` (the mean over levels) and ``importance`` (the increase in the log loss in nats if the feature is left out,
   or null).
 """
 

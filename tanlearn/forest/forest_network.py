@@ -38,7 +38,7 @@ _MOST_ROWS = 2**16
 
 @dataclass(frozen=True)
 class DrawSettings:
-    """Settings of the random choices of a network."""
+    """Settings for the random choices in a network."""
 
     n_cuts: tuple[int, int] = (3, 15)  # smallest and largest number of cut points of an ordered feature
     supervised: float = 0.5  # fraction of ordered features whose cut points separate classes, not random

@@ -14,7 +14,7 @@ __all__ = ["Fitted", "Problem", "fit_weights"]
 
 #: Weaker ridges are not tried after the loss has exceeded the best loss by this factor.
 _WORSE = 1.01
-#: L-BFGS stops at this relative decrease of the loss per iteration.
+#: L-BFGS stops at this relative decrease in the loss per iteration.
 _TOLERANCE = 1e-5
 
 

@@ -48,7 +48,7 @@ class BoostedTerms(Model):
 
     @classmethod
     def of_terms(cls, terms: Sequence[Term], n_states: IntArray, log_frequency: FloatArray) -> BoostedTerms:
-        """Return the model that consists of some terms, with the class frequencies as prior."""
+        """Return a model that consists of the given terms, with the class frequencies as prior."""
         width = max((len(term.features) for term in terms), default=1)
         features = np.full((len(terms), width), -1, np.intp)
         weights = np.zeros((len(terms), 1 << width))

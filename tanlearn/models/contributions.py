@@ -120,7 +120,7 @@ class Contributions:
 
 
 def log_odds_of(values: FloatArray, targets: Sequence[int]) -> FloatArray:
-    """Return the log odds of some classes against the mean of the others; the last axis becomes the targets."""
+    """Return the log odds of target classes against the mean of all others. The last axis becomes the targets."""
     own = values[..., list(targets)]
     with np.errstate(invalid="ignore"):  # infinite log probabilities are refused by the caller
         others: FloatArray = (values.sum(axis=-1, keepdims=True) - own) / (values.shape[-1] - 1)

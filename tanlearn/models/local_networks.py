@@ -220,7 +220,7 @@ class LocalNetworks:
                 )
 
     def _cells(self, pattern: _Pattern, codes: Codes) -> FloatArray:
-        """Compute the cells of the local networks of some rows. Shape: (n_rows, n_cells)."""
+        """Compute the cells (n_rows, n_cells) of the local networks for the given rows."""
         tables, layout, n_classes = self._tables, pattern.layout, self._tables.layout.n_classes
         n_rows = codes.shape[1]
         cells = np.zeros((n_rows, layout.n_cells))

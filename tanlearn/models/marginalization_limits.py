@@ -69,7 +69,7 @@ def name_others(rows: Sequence[int]) -> str:
 
 
 def warn_of_approximations(rows: Sequence[int], limit: float) -> None:
-    """Warn that the missing values of some rows are marginalized approximately."""
+    """Warn that missing values are marginalized only approximately in the given rows."""
     warn(
         f"the scores of {_name_rows(rows)} are approximate, because the missing features depend on each other "
         f"through two or more parents, and marginalizing them exactly would take more than {limit:,.0f} operations "

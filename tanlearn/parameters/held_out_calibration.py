@@ -15,7 +15,7 @@ __all__ = ["Evidence", "calibrate", "temper_evidence"]
 
 #: Bounds for the logarithms of temperature and power.
 BOUNDS = np.log([(1e-3, 1e3), (0.5, 2.0)])
-#: Minimum gain for which a power is used: nats over all rows, standard errors of the gain, and change of the log power.
+#: Minimum gain for which a power is used: nats over all rows, standard errors of the gain, and change in the log power.
 #: By chance, 4 nats are exceeded on one of 200 data sets. They also exceed any gain on rows that are all classified
 #: correctly. On eleven data sets, log losses with limits of 0, 0.5, 1 and 2 standard errors differed by at most 0.1 %
 #: on average, and the worst case was best with 2. On lymphography (148 rows), the log loss of gradient TAN is 0.579

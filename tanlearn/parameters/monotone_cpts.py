@@ -47,7 +47,7 @@ _LEAST = 1e-150
 
 @dataclass(frozen=True)
 class MonotoneCPTs:
-    """Isotonic regression of the CPTs of some features.
+    """Isotonic regression of the CPTs of monotone features.
 
     Shapes: directions: (n_features,), 1 rising, -1 falling, 0 free; n_ranked: (n_features,), number of ordered values.
     """

@@ -138,7 +138,7 @@ class Booster:
         return selected if selected.size else every, others if others.size else every
 
     def _residuals(self, selected: IntArray) -> FloatArray:
-        """Return weighted residuals and variances of some rows (n_selected, 2 K); K is 1 for two classes."""
+        """Return weighted residuals and variances (n_selected, 2 K) for the given rows. K is 1 for two classes."""
         n_classes = len(self._log_frequency)
         rows: FloatArray = np.empty((len(selected), 2 * (1 if n_classes == 2 else n_classes)))
         kernels.write_residuals(self._scores, self._y, self._weights, selected, LEAST_VARIANCE, rows)
@@ -174,7 +174,7 @@ class Booster:
             self._orders[self._order_of[i], :n_values] = np.roll(np.arange(n_values), int(self._rng.integers(2)))
 
     def _sort_values(self, features: IntArray, others: IntArray, classes: IntArray | None) -> None:
-        """Sort the values of unordered features by residual per variance in some rows.
+        """Sort the values of unordered features by residual per variance in the given rows.
 
         The residuals of the class with the largest gain are used. The rows differ from the rows of the term. Otherwise,
         a value with few rows would be sorted by the noise of these rows: with an added column of random ids, each in
@@ -243,7 +243,7 @@ class Booster:
 
 
 def _columns(rows: FloatArray, classes: IntArray | None) -> FloatArray:
-    """Return contiguous residuals and variances of some classes, or of all."""
+    """Return contiguous residuals and variances of the given classes, or of all classes."""
     if classes is None:
         return np.ascontiguousarray(rows)
     return np.take(rows, np.append(classes, rows.shape[1] // 2 + classes), axis=1)

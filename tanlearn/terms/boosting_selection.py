@@ -31,7 +31,7 @@ MOST_ROWS_OF_FOLDS, MOST_HELD_OUT = 20_000, 10_000
 STEP = 10
 #: The search ends after this number of terms without improvement, if they are also at least this fraction of all terms.
 PATIENCE, RELATIVE_PATIENCE = 50, 0.2
-#: Least decrease of the held-out loss that counts as an improvement, in nats per row. Without it, perfectly predicted
+#: Least decrease in the held-out loss that counts as an improvement, in nats per row. Without it, perfectly predicted
 #: classes (mushroom) get all 2,000 terms.
 LEAST_DECREASE = 1e-5
 #: Bytes of a number.

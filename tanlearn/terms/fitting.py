@@ -94,7 +94,7 @@ class TermFit:
         return found
 
     def scores(self, parameters: FloatArray, data: EncodedData) -> FloatArray:
-        """Return the score of each class for some rows. Shape: (n_samples, n_classes)."""
+        """Return the scores (n_samples, n_classes) of the classes for the given rows."""
         return self.scores_of_cells(parameters, self.basis.encode(data.codes))
 
     def scores_of_cells(self, parameters: FloatArray, cells: Codes) -> FloatArray:

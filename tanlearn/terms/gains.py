@@ -1,4 +1,4 @@
-"""Gains of edges and triples: second-order estimates of the decrease of the loss if their terms are added."""
+"""Gains of edges and triples: second-order estimates of the decrease in the loss if their terms are added."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ __all__ = ["held_out_gains"]
 def held_out_gains(data: EncodedData, *, n_jobs: int | None = None) -> FloatArray:
     """Return the gain of every pair of features, symmetric (n_features, n_features) and 0 on the diagonal.
 
-    A gain is the estimated decrease of the log loss if the terms of the pair are added to a network of terms without
+    A gain is the estimated decrease in the log loss if the terms of the pair are added to a network of terms without
     edges (:func:`~tanlearn.terms.gains.edge_gains`). The probabilities are predictions of this network for held-out
     rows, with fixed ridges. Without folds, they are the class frequencies.
     """

@@ -273,7 +273,7 @@ class Selection:
         return self._edges_of_folds
 
     def _edges(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains | LearnedEdges:
-        """Return the gains of edges in some rows, or the edges that a structure learner learns from them."""
+        """Return the gains of edges in the given rows, or the edges that a structure learner learns from these rows."""
         if self._user_structure is None:
             return self._gains(rows, resolutions, mask)
         found = LearnedEdges(*self._user_structure.learn(rows, resolutions, self._max_parents, self._rules))
@@ -281,7 +281,7 @@ class Selection:
         return found
 
     def _gains(self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray) -> EdgeGains:
-        """Return the gains of edges in some rows, relative to the networks without edges."""
+        """Return the gains of edges in the given rows, relative to the networks without edges."""
         p = np.exp(self._without_edges.log_p[mask])
         features = resolutions.features
         gains = edge_gains(rows, resolutions, p, features, n_jobs=self._n_jobs)
@@ -291,7 +291,7 @@ class Selection:
     def _triples(
         self, rows: EncodedData, resolutions: Resolutions, mask: AnyArray, edges: EdgeGains | LearnedEdges
     ) -> list[TripleGain]:
-        """Return the gains of triples in some rows, relative to the best networks without triples."""
+        """Return the gains of triples in the given rows, relative to the best networks without triples."""
         p = np.exp(self._without_triples.log_p[mask])
         found = triple_gains(rows, resolutions, p, edges.triples(self._data.by_name), n_jobs=self._n_jobs)
         return [(gain, features) for gain, features in found if not resolutions.directions[list(features)].any()]
@@ -366,7 +366,7 @@ class Selection:
         return self._errors_of_difference(found, self._best) > least and of_any > LEAST_ERRORS_OF_ANY
 
     def _errors_of_difference(self, found: _Candidate, other: _Candidate) -> float:
-        """Return the decrease of the held-out loss relative to another loss, in standard errors of the difference."""
+        """Return the decrease in the held-out loss relative to another loss, in standard errors of the difference."""
         rows = np.arange(self._data.n_samples), self._data.y
         return errors_of_gain(found.log_p[rows] - other.log_p[rows], self._data.in_whole_rows().weights)
 

@@ -47,7 +47,7 @@ class UserStructure:
     def learn(
         self, data: EncodedData, resolutions: Resolutions, max_parents: int, rules: EdgeRules | None
     ) -> tuple[TermStructure, Any]:
-        """Return the structure of some rows, and the fitted copy of the learner (None for a fixed structure).
+        """Return the structure for the given rows, and the fitted copy of the learner (None for a fixed structure).
 
         Learners get coarse columns, which are just fine enough for the terms of edges. Edges of features without such
         terms are left out, unless ``rules`` require them.

@@ -90,7 +90,7 @@ def minimize_without_bounds(
                 stopped, message = True, "Stopped by the callback."
                 break
             if before - value <= least_decrease * max(abs(before), abs(value), 1.0):
-                message = "The relative decrease of the value is below its limit."
+                message = "The relative decrease in the value is below its limit."
                 break
     grad_norm = float(np.abs(gradient).max(initial=0.0))
     converged = not stopped and grad_norm <= tol

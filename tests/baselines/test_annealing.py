@@ -164,7 +164,7 @@ def test_a_temperature_that_falls_does_so_geometrically():
 
 @pytest.mark.parametrize("temperature", [(1e-3, 1e-2), (0.0, 0.0), (1.0, -1.0), (1.0,), (np.inf, 1.0), ("a", 1.0)])
 def test_temperatures_that_rise_or_are_not_positive_are_refused(temperature):
-    with pytest.raises(ValueError, match=r"temperature must contain two positive numbers, .*not larger, got"):
+    with pytest.raises(ValueError, match=r"temperature must contain two positive numbers, .*not be larger, got"):
         learn(random_data(), temperature=temperature)
 
 

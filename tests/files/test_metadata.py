@@ -81,7 +81,7 @@ def test_metadata_must_be_a_dictionary_by_strings(metadata, tmp_path):
         ({"columns": None}, "numbers of rows and columns in the metadata must be nonnegative integers"),
         ({"versions": {"numpy": 2}}, "the versions of the metadata must be a dictionary of strings"),
         ({"versions": []}, "the versions of the metadata must be a dictionary of strings"),
-        ({"user": []}, "user in the metadata must be a dictionary"),
+        ({"user": []}, "'user' in the metadata must be a dictionary"),
         ({"other": 1}, "expected an object with the keys saved, rows, columns, versions, user"),
     ],
 )
