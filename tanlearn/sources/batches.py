@@ -8,7 +8,7 @@ of zero or a single class.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -96,7 +96,7 @@ class Batches:
                 )
         if isinstance(columns, str):
             raise TypeError(f"columns must be a list of names, got {columns!r}. Put it in brackets.")
-        if not (is_table(source) or callable(source) or isinstance(source, Iterable)):
+        if not (is_table(source) or callable(source) or _is_sequence(source)):
             raise _unknown("source", source)
         # Feature names; None before the first batch has been read, and for sources without names
         self.names: tuple[str, ...] | None = None
@@ -200,7 +200,7 @@ class Batches:
         if is_table(source):
             yield from self._table_batches(source)
             return
-        if not isinstance(source, Iterable):
+        if not _is_sequence(source):
             raise _unknown("source", source)
         for number, item in enumerate(source):
             if isinstance(item, tuple) and len(item) in (2, 3):
@@ -304,6 +304,11 @@ def _weights_of(column: Column) -> AnyArray:
     if kind not in (None, "numbers"):
         raise TypeError(f"{column.label} holds {kind}, but weights must be numbers. Cast the column to numbers.")
     return row_weights(column.numbers(), len(column.values))
+
+
+def _is_sequence(source: Any) -> bool:
+    """Return whether a source yields tables or tuples; a dictionary yields its keys."""
+    return isinstance(source, Iterable) and not isinstance(source, Mapping)
 
 
 def _unknown(what: str, found: Any) -> TypeError:

@@ -353,6 +353,9 @@ def test_what_is_no_source_is_reported():
     for source in (3, None):
         with pytest.raises(TypeError, match=rf"source must be a table .* or a function .*, got {source} of type"):
             open_batches(source)
+    for source in ({"age": [1, 2]}, dict):
+        with pytest.raises(TypeError, match=r"source must be a table .*, got .* of type dict"):
+            list(open_batches(source))
     with pytest.raises(TypeError, match=r"source must be a table .*got 3 of type int"):
         list(open_batches(lambda: 3))
     with pytest.raises(TypeError, match=r"item 0 of the source must be a table .*of type ndarray"):
