@@ -55,8 +55,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     for a comparison of both settings on all data sets.
 
     Use :class:`~tanlearn.TermNetClassifier` instead if you want one accurate network. On the 39 data sets of
-    benchmarks/quality/tables.md, its mean error is 13.32 % and its mean log loss is 0.324 nats, compared with 14.80 %
-    and 0.358 nats for this class. Use this class for CPTs with few bits, for training on a GPU, or to reproduce
+    benchmarks/quality/tables.md, its mean error is 13.32 % and its mean log loss is 0.324 nats, compared with 14.66 %
+    and 0.355 nats for this class. Use this class for CPTs with few bits, for training on a GPU, or to reproduce
     published results.
 
     Missing values are marginalized in each drawn structure. A row contributes to the comparison of two candidate
