@@ -50,7 +50,7 @@ def lazy_error(X: Any, name: str = "X") -> TypeError | None:
 def record_error(X: Any) -> TypeError | None:
     """Return the error for dictionaries, records, paths and other objects without rows and columns, or None."""
     first = X[0] if isinstance(X, list | tuple) and X else None
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # sparse matrices of keys are mappings, too
         kind = f"but X is a {type(X).__name__}"
         is_of_columns = len(X) > 0 and not any(map(_is_scalar, X.values()))
         remedy = "pandas.DataFrame(X)" if is_of_columns else "pandas.DataFrame([X]) for a single row"

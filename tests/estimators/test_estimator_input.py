@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import BaseEstimator, clone
@@ -253,6 +254,7 @@ TABLES = {
         r"column 0 holds int \(1 in row 0\) and str \('a' in row 1\).*Cast the column to str",
     ),
     "mixed types in a frame": (pd.DataFrame({"m": [None, 2.5, "a"]}), TypeError, "'m' holds float .*row 1.* and str"),
+    "sparse matrix that is a dictionary": (scipy.sparse.dok_array((2, 2)), TypeError, "Sparse data was passed"),
     "row as a dictionary": ({"a": 1, "b": "x"}, TypeError, r"X is a dict. Pass pandas.DataFrame\(\[X\]\) for"),
     "columns as a dictionary": ({"a": [1, 2], "b": ["x", "y"]}, TypeError, r"X is a dict. Pass pandas.DataFrame\(X\)"),
     "rows as dictionaries": ([{"a": 1}, {"a": 2}], TypeError, r"X\[0\] is a dict. Pass pandas.DataFrame\(X\)"),
