@@ -9,7 +9,7 @@
   1.70 -> 0.17 ns per parameter).
 * ``nogil`` lets Python threads run kernels in parallel. All kernels are serial. No Numba threading layer is ever
   started, so a fit inside a user's thread pool cannot crash one.
-* Compiled code is cached on disk, with three corrections of Numba's cache (see :func:`_repair_cache`).
+* Compiled code is cached on disk, with four corrections of Numba's cache (see :func:`_repair_cache`).
   ``TANLEARN_CACHE=0`` turns the cache off.
 * ``no_cfunc_wrapper`` leaves out an unused entry point for C. Kernels that are called by other kernels are compiled
   only as parts of their callers (``_parts.py``). Compilation is shortened where loops do not need it
@@ -148,13 +148,27 @@ def _repair_cache(compiled: Any) -> None:
     permanently), so names get a random part. Numba also checks only the file of the kernel itself, although kernels
     inline kernels of other files, so the stamp of all files is checked. The stamp is added to the version at the start
     of an index, which is read before the rest, because the rest may refer to classes that a later version does not
-    have. If the disk is full, Numba raises OSError although the kernel could run. All of this is private to Numba. If
-    the private interface differs, the cache is left unchanged.
+    have. Numba raises an error if a file is damaged, for example empty after a power failure, or if the disk is full.
+    Here, the kernel is compiled again, or is not stored. All of this is private to Numba. If the private interface
+    differs, the cache is left unchanged.
     """
-    files: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if not all(hasattr(files, name) for name in ("_data_name", "_version", "save")):
+    cache: Any = getattr(compiled, "_cache", None)
+    files: Any = getattr(cache, "_cache_file", None)
+    if not all(hasattr(files, name) for name in ("_data_name", "_load_index", "_version", "save")):
         return
-    numbered, save = files._data_name, files.save
+    load_overload, load_index, numbered, save = cache.load_overload, files._load_index, files._data_name, files.save
+
+    def load_if_possible(signature: Any, target_context: Any) -> Any:
+        try:
+            return load_overload(signature, target_context)
+        except Exception:  # from pickle, LLVM or the file system
+            return None
+
+    def load_index_if_possible() -> Any:
+        try:
+            return load_index()
+        except Exception:
+            return {}
 
     def save_if_possible(key: Any, data: Any) -> None:
         try:
@@ -162,6 +176,7 @@ def _repair_cache(compiled: Any) -> None:
         except OSError as error:
             compiled.cache_failure = str(error)
 
+    cache.load_overload, files._load_index = load_if_possible, load_index_if_possible
     files._data_name = lambda number: f"{uuid.uuid4().hex}.{numbered(number)}"
     files._version = (files._version, IS_SHORTENED, _STAMP)
     files.save = save_if_possible

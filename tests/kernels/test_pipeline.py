@@ -190,3 +190,25 @@ def test_stored_parts_are_not_compiled_again(tmp_path):
     assert plain == results
     assert {"row_loss", "soft_margin"} <= names
     assert not (tmp_path / "none").exists()
+
+
+def _empty(content):
+    return b""
+
+
+def _first_half(content):
+    return content[: len(content) // 2]
+
+
+@pytest.mark.parametrize("damage", [_empty, _first_half])
+@pytest.mark.parametrize("pattern", ["*.nbi", "*.nbc"])
+def test_damaged_files_are_compiled_again(pattern, damage, tmp_path):
+    results, compiled = compile_parts(tmp_path)
+    damaged = {path: damage(path.read_bytes()) for path in tmp_path.rglob(f"*row_loss{pattern}")}
+    assert len(damaged) == 1
+    for path, content in damaged.items():
+        path.write_bytes(content)
+    again, names = compile_parts(tmp_path)
+    assert again == results
+    assert names == compiled
+    assert "row_loss" not in compile_parts(tmp_path)[1]
