@@ -45,8 +45,9 @@ DISCRIMINATIVE = ConditionalNLL, Margin, HingeMargin
 ONE_LOSS = 500_000
 #: Minimum number of steps on small data sets.
 N_STEPS = 2_000
-#: Fraction of the default number of epochs in the trainings of splits, and size of data from which it applies if
-#: BackOffRidge is an option. On vehicle (61,000), half of the epochs increased the error by 0.8 points (three folds).
+#: Fraction of the default number of epochs in the trainings of splits, and size of data from which it applies, up to
+#: ``ONE_LOSS``, if BackOffRidge is an option. On vehicle (61,000), half of the epochs increased the error by 0.8 points
+#: (three folds); on krkopt (2,400,000), by 0.6 points (one fold).
 SHORTER, SHORTER_FROM = 0.5, 70_000
 #: Maximum size (rows times features times classes) up to which BackOffRidge is an option. It is chosen in most folds of
 #: german and tic-tac-toe.
@@ -70,10 +71,12 @@ class _Comparison(NamedTuple):
 
 
 #: With 2, 4 and all 6 learners, the error on german was 26.1, 25.4 and 25.3 % (ten folds).
-SMALL = _Comparison(n_refits=4, n_splits=2, n_iter=26, patience=20)
-#: Comparison on data larger than ``SMALL_SIZE``, where an iteration takes longer. With one instead of two learners, the
-#: error was 3.94 instead of 3.85 % on segment (log loss 0.116 and 0.115) and equal on waveform-40 (three folds).
-LARGE = _Comparison(n_refits=1, n_splits=1, n_iter=17, patience=12)
+FULL = _Comparison(n_refits=4, n_splits=2, n_iter=26, patience=20)
+#: Comparison on data of more than ``SMALL_SIZE`` and up to ``ONE_LOSS``, where the full comparison would take three
+#: times as long as a gradient TAN. With one instead of two learners, the error was 3.94 instead of 3.85 % on segment
+#: (log loss 0.116 and 0.115) and equal on waveform-40 (three folds). On krkopt (2,400,000), the error would increase
+#: from 27.3 to 28.8 %, and a gradient TAN takes longer (two folds).
+MEDIUM = _Comparison(n_refits=1, n_splits=1, n_iter=17, patience=12)
 SMALL_SIZE = 300_000
 #: Bounds of the default number of candidate parents for "information". With 14 instead of 8 candidates, the held-out
 #: error fell on usps from 3.3 to 2.8 %, on digits from 4.5 to 3.7 %, and on satimage from 10.0 to 9.6 %. On letter,
@@ -123,8 +126,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         exceed 500,000, held-out rows are used to choose between this loss and ``Margin(scale=0.03, kappa=1, eta=10)``.
     n_epochs : int, optional
         Number of passes over the data. The default is 100 or, on small data sets, the number that gives 2,000 steps. If
-        rows times features times classes exceed 70,000 and :class:`~tanlearn.BackOffRidge` is an option, the trainings
-        on splits have half as many epochs by default.
+        rows times features times classes are between 70,000 and 500,000, and :class:`~tanlearn.BackOffRidge` is an
+        option, the trainings on splits have half as many epochs by default.
     training : GradientTraining, optional
         Learning rates, batch size, temperature, early stopping, callback and checkpoint; by default
         ``GradientTraining()``. A checkpoint needs a ``loss`` and ``calibrate=False``, because selection and calibration
@@ -173,8 +176,8 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         Results on held-out rows, as in scikit-learn: ``param_learner`` (a loss, or a ``BackOffRidge``),
         ``mean_test_score``, ``mean_log_loss`` and others. It is set only if ``loss`` is None. If there are several
         splits, it contains the learners that are compared on all of them: one loss, and the four ``BackOffRidge``
-        learners with the lowest log loss on the first two splits. If rows times features times classes exceed 300,000,
-        it contains the learner with the lowest log loss on the first split.
+        learners with the lowest log loss on the first two splits. If rows times features times classes are between
+        300,000 and 500,000, it contains only the learner with the lowest log loss on the first split.
     calibration_ : Calibration
         Map from scores to probabilities. Its temperature and power are 1 if ``calibrate`` is False.
     candidates_ : CandidateSets
@@ -351,7 +354,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
             trained = [FittedTables(outcome.tables, outcome.structure) for outcome in outcomes]
             return [trained[first : first + len(parts)] for first in range(0, len(trained), len(parts))]
 
-        is_shorter = self._is_open and SHORTER_FROM < _size(parts) <= MOST_NUMBERS
+        is_shorter = self._is_open and SHORTER_FROM < _size(parts) <= ONE_LOSS
         fraction = SHORTER if is_shorter else 1.0
         if not self._is_open or _size(parts) <= ONE_LOSS:
             return [self.loss_], train([self.loss_], parts)
@@ -385,7 +388,7 @@ class KTreeClassifier(DeprecatedParameters, GradientClassifier):
         if self._is_open and _size(parts) <= MOST_NUMBERS and all(map(_part_sums_out, structures, parts)):
             ways = itertools.product((ConditionalNLL(), Margin()), RIDGES)
             refits = [BackOffRidge(ridge=ridge, loss=loss, calibrate=False) for loss, ridge in ways]
-            extent = SMALL if _size(parts) <= SMALL_SIZE else LARGE
+            extent = MEDIUM if SMALL_SIZE < _size(parts) <= ONE_LOSS else FULL
             options["patience"] = extent.patience
             if len(parts) > 2:  # compare the learners that are best on few splits
                 few, n_splits = evaluation_iterations(extent.n_iter), extent.n_splits

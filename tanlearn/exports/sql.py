@@ -17,7 +17,7 @@ from tanlearn._version import __version__
 from tanlearn.exports.dialects import DIALECTS, Dialect
 from tanlearn.exports.raw_columns import RawColumn, raw_columns
 from tanlearn.exports.sql_codes import code_of, raw_value
-from tanlearn.exports.sql_models import LeastBytes, Remedies, Scores, UsesOfNull
+from tanlearn.exports.sql_models import LeastBytes, ModelScores, Remedies, UsesOfNull
 from tanlearn.files.description import feature_names
 from tanlearn.models.calibration import Calibration
 
@@ -136,7 +136,7 @@ def to_sql(
         ) from error
     if least_bytes > max_bytes:
         raise _too_large(f"at least {least_bytes:,}", model, encoded, missing, max_bytes)
-    scores = model.model_.write_to(Scores(encoded, feature_names(model), chosen, missing == "marginalize"))
+    scores = model.model_.write_to(ModelScores(encoded, feature_names(model), chosen, missing == "marginalize"))
     if "log_joint" in outputs and not scores.has_log_joint:
         raise ValueError(
             f"output must not contain 'log_joint', because {type(model).__name__} has no log joint. Remove it."

@@ -22,7 +22,7 @@ from tanlearn.forest.forest import Forest
 from tanlearn.models.bayes_net import BayesNet
 from tanlearn.models.boosted_terms import BoostedTerms
 
-__all__ = ["LeastBytes", "Remedies", "Scores", "UsesOfNull"]
+__all__ = ["LeastBytes", "ModelScores", "Remedies", "UsesOfNull"]
 
 #: Maximum number of constants, so that an error is raised before a statement is written that is too large.
 _MOST_CONSTANTS = 20_000_000
@@ -31,7 +31,7 @@ _BYTES_PER_PARAMETER = 25
 
 
 @dataclass(frozen=True)
-class Scores:
+class ModelScores:
     """The expressions of the scores of the classes."""
 
     columns: Sequence[RawColumn]

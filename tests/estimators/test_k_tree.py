@@ -141,7 +141,10 @@ def test_larger_tables_choose_the_loss_on_the_first_split(monkeypatch):
     assert calls[:2] == [ConditionalNLL, Margin]
     assert calls[2:] == [type(model.loss_)] * 5  # on the four other splits, and on all rows
     assert [type(one) for one in model.cv_results_["param_learner"]] == [type(model.loss_), *[BackOffRidge] * 4]
-    monkeypatch.setattr(k_tree, "SMALL_SIZE", 0)
+    monkeypatch.setattr(k_tree, "SMALL_SIZE", 0)  # larger data than ONE_LOSS: the comparison is full again
+    model.fit(*parity(90, noise=0.1))
+    assert [type(one) for one in model.cv_results_["param_learner"]] == [type(model.loss_), *[BackOffRidge] * 4]
+    monkeypatch.setattr(k_tree, "ONE_LOSS", 1080)
     model.fit(*parity(90, noise=0.1))
     assert [type(one) for one in model.cv_results_["param_learner"]] == [type(model.loss_), BackOffRidge]
 
