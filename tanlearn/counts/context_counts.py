@@ -35,6 +35,9 @@ from tanlearn.structures.structures import read_structure
 
 __all__ = ["ContextCounts", "FamilyColumns", "SortedFamily"]
 
+#: Values and classes have 16 bits. Larger numbers of classes would be counted as other classes.
+_MOST_CLASSES = 2**16 - 1
+
 
 @dataclass(frozen=True, eq=False)
 class FamilyColumns:
@@ -54,6 +57,11 @@ class FamilyColumns:
 
         Shapes: codes: (n_features, n_samples); y: (n_samples,); parents: (n_parents,); n_states: (n_features,).
         """
+        if n_classes > _MOST_CLASSES:
+            raise ValueError(
+                f"CPTs that are smoothed by contexts support at most {_MOST_CLASSES:,} classes, got {n_classes:,}. "
+                f"y is probably an identifier or a quantity: drop or merge rare classes, or discretize the quantity."
+            )
         values = np.empty((len(parents) + 2, len(y)), np.uint16)
         rows = np.empty(len(y), np.intp)
         n = kernels.family_columns(codes, y, child, parents, n_states, missing_code(codes.dtype), rows, values)

@@ -78,3 +78,14 @@ def test_hundreds_of_values_and_many_parents_take_memory_by_rows():
     assert len(grown.trie.branch) <= 1 + 5 * 50
     assert len(grown.counts) <= 6 * 50
     assert sum(array.nbytes for array in (*grown.trie, grown.counts)) < 20_000
+
+
+def test_more_classes_than_codes_are_refused():
+    def counts(n_classes):
+        data = EncodedData.from_codes([[0], [1]], [0, n_classes - 1], n_classes=n_classes)
+        return ContextCounts(np.array([[-1]]), data.n_states, n_classes).update(data)
+
+    values, _ = counts(65_535).families[0]
+    assert values.tolist() == [[0, 1], [0, 65_534]]
+    with pytest.raises(ValueError, match="at most 65,535 classes, got 65,537"):
+        counts(65_537)
