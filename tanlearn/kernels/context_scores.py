@@ -22,7 +22,6 @@ from tanlearn.kernels._jit import kernel
 from tanlearn.kernels.bits import popcount
 
 _BITS = 64  # of a set of values
-_FEW_CLASSES = 8  # with fewer, adding the gains of single samples takes less time than those of up to 3 pairs
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
@@ -209,66 +208,66 @@ def mark_values(children, branch, value_start, values, root, value_sets):  # typ
 
 
 @kernel
+def descend(other, n_values, trie, value_sets, stop, active, m, node):  # type: ignore[no-untyped-def]
+    """Move the first ``m`` active samples to the contexts of their values of a parent, ``other`` (n,).
+
+    Samples without such a context stay at their last one, and become inactive. Return the number of active samples.
+    """
+    n_active, m = m, 0
+    has_sets = n_values <= _BITS
+    for a in range(n_active):
+        r = active[a]
+        g, value = node[r], np.intp(other[r])
+        first = np.intp(trie.children[g])
+        if has_sets:
+            found, bit = value_sets[g, 0], _ONE << np.uint64(value & (_BITS - 1))
+            is_context = value < _BITS and found & bit != _ZERO
+            first += popcount(found & (bit - _ONE))
+        else:
+            last = min(np.intp(trie.children[g + 1]), stop)
+            first = find(trie.branch, first, last, value)
+            is_context = first < last and trie.branch[first] == value
+        active[m], node[r] = r, first if is_context else g
+        m += int(is_context)
+    return m
+
+
+@kernel
 def add_gains_by_level(  # type: ignore[no-untyped-def]
     codes, n_states, root, child, parents, trie, value_sets, gain, unseen, weight, slot, active, node, sums, scores
 ):
     """Compute the same sums as ``add_gains``, bit for bit, but faster for many samples.
 
-    ``value_sets`` (N, 2) are written by ``mark_values``. active, node (n,) and sums (3 n + 1, C) are scratch.
+    ``value_sets`` (N, 2) are written by ``mark_values``. active, node (n,) and sums (n, C) are scratch.
     """
     # All samples go through a level before the next one, so that the CPU loads contexts of several samples at once.
-    # Positions are numbers of bits below a value, since a search has branches that the CPU cannot predict. Unless
-    # samples are much fewer than pairs of a context and a value, the gains on the way to each pair are added up first,
-    # so that each sample adds one vector: 4,000 rows of letter take .35 of the time.
+    # Positions are numbers of bits below a value, since a search has branches that the CPU cannot predict.
     n, n_levels, n_classes = codes.shape[1], parents.shape[1] + 1, scores.shape[2]
-    most_pairs = n if n_classes < _FEW_CLASSES else 3 * n
     for f in range(root.shape[0]):
         own, n_values = codes[child[f]], n_states[child[f]]
         stop = root[f + 1] if f + 1 < root.shape[0] else trie.branch.shape[0]
-        base = np.intp(trie.value_start[root[f]])
-        start = np.intp(trie.entry_start[base])
+        start = np.intp(trie.entry_start[trie.value_start[root[f]]])
         is_one = has_one_slot(slot[f])
-        is_shared = is_one and np.intp(trie.value_start[stop]) - base <= most_pairs
         m = 0
         for r in range(n):
             active[m], node[r] = r, root[f]
             m += int(own[r] < n_values)
         out, w = sums if is_one else scores[slot[f, 0]], weight[f, 0]
-        if is_shared:
-            sum_gains(root[f], stop, trie, gain, weight[f], sums)
-        else:
-            if is_one:
-                sums[:n] = 0.0
-            for a in range(m):
-                r = active[a]
-                x = np.intp(own[r])
-                row, top = out[r], gain[start + x * n_classes : start + (x + 1) * n_classes]  # of all values, classes
-                for c in range(n_classes):
-                    row[c] += w * top[c]
+        if is_one:
+            sums[:] = 0.0
+        for a in range(m):
+            r = active[a]
+            x = np.intp(own[r])
+            row, top = out[r], gain[start + x * n_classes : start + (x + 1) * n_classes]  # of all values, classes
+            for c in range(n_classes):
+                row[c] += w * top[c]
+        has_sets = n_values <= _BITS
         for level in range(1, n_levels):
             j = parents[f, level - 1]
             if j < 0:
                 break
-            other, n_active, m = codes[j], m, 0
-            has_sets = n_states[j] <= _BITS
-            for a in range(n_active):
-                r = active[a]
-                g, value = node[r], np.intp(other[r])
-                first = np.intp(trie.children[g])
-                if has_sets:
-                    found, bit = value_sets[g, 0], _ONE << np.uint64(value & (_BITS - 1))
-                    is_context = value < _BITS and found & bit != _ZERO
-                    first += popcount(found & (bit - _ONE))
-                else:
-                    last = min(np.intp(trie.children[g + 1]), stop)
-                    first = find(trie.branch, first, last, value)
-                    is_context = first < last and trie.branch[first] == value
-                active[m], node[r] = r, first if is_context else g
-                m += int(is_context)
-            if is_shared:
-                continue
+            m = descend(codes[j], n_states[j], trie, value_sets, stop, active, m, node)
             out, w = sums if is_one else scores[slot[f, level]], weight[f, level]
-            has_sets = n_values <= _BITS
             for a in range(m):
                 r = active[a]
                 x, g = np.intp(own[r]), node[r]
@@ -297,15 +296,41 @@ def add_gains_by_level(  # type: ignore[no-untyped-def]
         if not is_one:
             continue
         out = scores[slot[f, 0]]
-        if is_shared:
-            add_sums(codes, f, n_values, child, root, parents, trie, value_sets, unseen, weight, node, sums, out)
-            continue
         for r in range(n):
             if own[r] >= n_values:
                 continue
             row, total = out[r], sums[r]
             for c in range(n_classes):
                 row[c] += total[c]
+
+
+@kernel
+def add_gains_by_pair(  # type: ignore[no-untyped-def]
+    codes, n_states, root, child, parents, trie, value_sets, gain, unseen, weight, slot, active, node, sums, scores
+):
+    """Compute the same sums as ``add_gains``, bit for bit, for families whose levels all have the same slot.
+
+    sums (pairs + 1, C) is scratch for the pairs of a context and a value of the largest family; active, node (n,) are
+    scratch, too.
+    """
+    # The gains on the way to each pair are added up first, so that each sample adds one vector: 4,000 rows of letter
+    # take .35 of the time of add_gains_by_level. It pays if there are few pairs per sample.
+    n = codes.shape[1]
+    for f in range(root.shape[0]):
+        own, n_values = codes[child[f]], n_states[child[f]]
+        stop = root[f + 1] if f + 1 < root.shape[0] else trie.branch.shape[0]
+        m = 0
+        for r in range(n):
+            active[m], node[r] = r, root[f]
+            m += int(own[r] < n_values)
+        for level in range(parents.shape[1]):
+            j = parents[f, level]
+            if j < 0:
+                break
+            m = descend(codes[j], n_states[j], trie, value_sets, stop, active, m, node)
+        sum_gains(root[f], stop, trie, gain, weight[f], sums)
+        out = scores[slot[f, 0]]
+        add_sums(codes, f, n_values, child, root, parents, trie, value_sets, unseen, weight, node, sums, out)
 
 
 @kernel

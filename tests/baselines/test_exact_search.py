@@ -128,7 +128,7 @@ def test_order_of_columns_changes_nothing():
 
 def test_bad_input_is_refused():
     data = EncodedData.from_codes(np.random.default_rng(0).integers(0, 2, (20, 13)), np.arange(20) % 2)
-    with pytest.raises(ValueError, match=r"supports up to 12 features.*got 13"):
+    with pytest.raises(ValueError, match=r"supports up to 12 features.*have 13"):
         ExactMarginSearch().learn(data, RNG)
     with pytest.raises(ValueError, match="must keep all probabilities above zero"):
         ExactMarginSearch(smoothing=MaximumLikelihood(alpha=0)).learn(random_data(), RNG)

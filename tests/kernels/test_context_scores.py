@@ -10,8 +10,10 @@ from support.tries import draw_rows, grow
 from tanlearn.kernels.context_scores import (
     add_gains,
     add_gains_by_level,
+    add_gains_by_pair,
     add_log_probabilities,
     add_sums,
+    descend,
     find,
     has_one_slot,
     list_cells,
@@ -55,7 +57,7 @@ def test_gains_of_families_are_those_of_the_oracle(seed):
 @pytest.mark.parametrize("n_asked", [3, None], ids=["few samples", "many samples"])
 @pytest.mark.parametrize("has_one_slot", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_gains_by_level_are_equal_to_those_of_single_samples(seed, has_one_slot, n_asked):
+def test_gains_by_level_and_by_pair_are_equal_to_those_of_single_samples(seed, has_one_slot, n_asked):
     dtype = [np.uint8, np.uint16][seed % 2]
     codes, n_states, y, n_classes, weights, child, parents = draw_rows(seed, dtype)
     if seed >= 10:  # values on both sides of the bits of a set
@@ -77,10 +79,28 @@ def test_gains_by_level_are_equal_to_those_of_single_samples(seed, has_one_slot,
     sets, own = np.empty((len(grown.trie.branch), 2), np.uint64), grown.trie
     mark_values(own.children, own.branch, own.value_start, own.values, grown.root, sets)
     n = asked.shape[1]
-    scratch = *np.empty((2, n), np.intp), np.full((3 * n + 1, n_classes), np.nan)
+    scratch = *np.empty((2, n), np.intp), np.full((n, n_classes), np.nan)
     with np.errstate(over="ignore"):  # plain Python warns of the product of the population count
         add_gains_by_level(asked, n_states, *tries, sets, gain, unseen, weight, slot, *scratch, found)
     np.testing.assert_array_equal(found, expected)
+    if has_one_slot:
+        n_pairs = np.diff(own.value_start[np.append(grown.root, len(own.branch))]).max()
+        scratch, by_pair = (*scratch[:2], np.full((n_pairs + 1, n_classes), np.nan)), np.zeros(found.shape)
+        with np.errstate(over="ignore"):
+            add_gains_by_pair(asked, n_states, *tries, sets, gain, unseen, weight, slot, *scratch, by_pair)
+        np.testing.assert_array_equal(by_pair, expected)
+
+
+@pytest.mark.parametrize("n_values", [2, 65])
+def test_samples_descend_by_hand(n_values):
+    codes, n_states, y = np.array([[0, 1, 1], [0, 0, 1]], np.uint8), np.array([2, n_values]), np.array([0, 1, 0])
+    root, trie, *_ = grow(codes, n_states, y, 2, np.ones(3), np.array([0]), np.array([[1]]))
+    sets, active, node = np.empty((3, 2), np.uint64), np.array([0, 2, 3, -1]), np.zeros(4, np.intp)
+    mark_values(trie.children, trie.branch, trie.value_start, trie.values, root, sets)
+    with np.errstate(over="ignore"):  # plain Python warns of the product of the population count
+        m = descend(np.array([1, 1, 0, 9], np.uint8), n_values, trie, sets, 3, active, 3, node)
+    assert active[:m].tolist() == [0, 2]  # sample 1 was not active, and sample 3 has no context
+    assert node.tolist() == [2, 0, 1, 0]
 
 
 @pytest.mark.parametrize("slot", [[3], [3, 3, 3], [0, 3, 3], [3, 3, 0]])
