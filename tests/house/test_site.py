@@ -189,3 +189,11 @@ def test_the_readme_names_the_best_learners_on_data_sets_kept_apart():
 
 def test_the_readme_is_of_one_screen():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 80
+
+
+def test_each_command_of_a_page_is_on_its_own_line():
+    for page in sorted(path for path in DOCS.rglob("*.md") if "_build" not in path.parts):
+        for block in re.findall(
+            r"^```console\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE
+        ):
+            assert not re.search(r"\S +\$ ", block), f"{page.name}: several commands on one line"
