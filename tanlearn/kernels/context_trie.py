@@ -216,10 +216,12 @@ def grow_contexts(  # type: ignore[no-untyped-def]
             trie.children[g] = n_contexts
             if level < parents.shape[1] and parents[f, level] >= 0:
                 j = parents[f, level]
-                parts = samples.order[level + 1, first:last], samples.cell[level + 1, first:last]
-                scratch = is_found, found, end, values
+                parts, of_parts = samples.order[level + 1, first:last], samples.cell[level + 1, first:last]
+                n_parts = split_samples(
+                    codes[j], n_states[j], least, own, cells, is_found, found, end, values, parts, of_parts
+                )
                 place = first
-                for i in range(split_samples(codes[j], n_states[j], least, own, cells, *scratch, *parts)):
+                for i in range(n_parts):
                     trie.branch[n_contexts], samples.level[n_contexts] = found[i], level + 1
                     samples.begin[n_contexts] = place
                     place = first + end[found[i]]

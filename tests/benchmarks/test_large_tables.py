@@ -29,8 +29,8 @@ def test_report_names_stopped_fits_extremes_and_what_was_left_out(tmp_path):
     text = (tmp_path / "large_tables.md").read_text(encoding="utf-8")
     sentences = " ".join(text.split())
     assert (
-        f"Not finished: TAN ({SECOND}). Of the others, except RandomForest, BayesForest takes longest, 20 s for the "
-        f"table of {FIRST}. "
+        f"Not finished: TAN ({SECOND}). Of the other fits, except RandomForest, BayesForest takes longest, 20 s for "
+        f"the table of {FIRST}. "
         f"NaiveBayes takes most memory, 900 MiB for the table of {FIRST}."
     ) in sentences
     assert "| BayesForest | 20.0 | 0.10 | 400 | 12.0 | 0.500 |" in text

@@ -66,9 +66,11 @@ def test_one_class_of_test_rows_has_no_auc(table):
 
 
 def test_probabilities_that_are_no_numbers_are_a_failure(table):
-    with pytest.warns(FitFailedWarning, match=r"fold 1: probabilities must be numbers, but test row 2 has NaN\. The"):
+    with pytest.warns(
+        FitFailedWarning, match=r"fold 1: probabilities must be numbers, but those of test row 2 contain NaN\. The"
+    ):
         (cell,) = compare(table, Unknown()).cells
-    assert cell.failure == "probabilities must be numbers, but test row 2 has NaN."
+    assert cell.failure == "probabilities must be numbers, but those of test row 2 contain NaN."
     assert (cell.error, cell.fit_seconds) == (None, None)
 
 

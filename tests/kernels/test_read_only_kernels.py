@@ -241,7 +241,9 @@ def test_kernels_of_the_library_are_known():
             continue
         module = importlib.import_module(f"tanlearn.kernels.{module.name}")
         for node in ast.parse(inspect.getsource(module)).body:
-            if isinstance(node, ast.FunctionDef) and any(ast.unparse(one) == "kernel" for one in node.decorator_list):
+            if isinstance(node, ast.FunctionDef) and any(
+                ast.unparse(one) in ("kernel", "shared_kernel") for one in node.decorator_list
+            ):
                 function = getattr(module, node.name)
                 if find_writes(getattr(function, "py_func", function)) is None:
                     unknown.append(node.name)

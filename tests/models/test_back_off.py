@@ -102,13 +102,14 @@ def test_rows_of_too_many_operations_back_off_with_a_warning(monkeypatch):
         arguments = X, data.y.tolist(), [1] * 200, families, np.exp(PRIOR), N_STATES, M
         np.testing.assert_allclose(found[n], naive.log_joint(row, *arguments), rtol=1e-12)
     with pytest.raises(
-        ValueError, match=r"at most 20 operations .* row 0 lacks 1 features .* more\. The same holds for row 1\. Impute"
+        ValueError,
+        match=r"at most 20 operations, but row 0 lacks 1 feature .* more\. The same holds for row 1\. Impute",
     ):
         log_joint(learnt, STRUCTURE, codes, is_exact=True)
     with pytest.warns(InexactMarginalizationWarning, match="scores of rows 0, 1 are approximate"):
         contributions = explain(learnt, STRUCTURE, codes)
     np.testing.assert_allclose(contributions.sum(axis=1), found, rtol=1e-12)
-    with pytest.raises(ValueError, match="row 0 lacks 1 features that depend on each other"):
+    with pytest.raises(ValueError, match="row 0 lacks 1 feature that depend on each other"):
         most_probable_completion(learnt, STRUCTURE, codes)
 
 
