@@ -436,7 +436,8 @@ class Eliminator:
             )
         raise ValueError(
             f"marginalizing the missing values of a row may take at most {self._limit:,.0f} operations, but row "
-            f"{refused[0]} lacks {n_missing} feature{'s' * (n_missing != 1)} that depend on each other through two or more parents and "
+            f"{refused[0]} lacks {n_missing} feature{'s' * (n_missing != 1)} that depend on each other "
+            f"through two or more parents and "
             f"would take more.{name_others(refused)} Impute some of them, learn a structure with one augmenting "
             f"parent, or {RAISE_LIMIT}."
         )

@@ -240,7 +240,8 @@ class LocalNetworks:
         n_missing = int((codes[:, rows[0]] == missing_code(codes.dtype)).sum())
         return (
             f"marginalizing the missing values of a row may take at most {limit:,.0f} operations, but row {rows[0]} "
-            f"lacks {n_missing} feature{'s' * (n_missing != 1)} that depend on each other through many parents and would take "
+            f"lacks {n_missing} feature{'s' * (n_missing != 1)} that depend on each other "
+            f"through many parents and would take "
             f"more.{name_others(rows)} Impute some of them, learn a structure with fewer parents, or {RAISE_LIMIT}."
         )
 
