@@ -273,8 +273,8 @@ def export_c(
         if not hasattr(file.classifier, "export_c"):
             raise ValueError(
                 f"{model} contains a {type(file.classifier).__name__}, which cannot be exported to C. Fit a single "
-                f'network or boosted terms, for example with: tanlearn fit ... --learner "TAN Subset HYB". Ensembles '
-                f"can be exported with tanlearn export-js and export-sql."
+                f'network, boosted terms or a forest, for example with: tanlearn fit ... --learner "TAN Subset HYB". '
+                f"Ensembles can be exported with tanlearn export-js and export-sql."
             )
         is_network = hasattr(file.classifier, "tables_")
         if is_network and isinstance(wanted_bits, int) and target is None:

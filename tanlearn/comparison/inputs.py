@@ -113,7 +113,7 @@ def _entry(learner: Any, name: str) -> Learner:
     if hasattr(learner, "learn") and not hasattr(learner, "predict"):
         raise TypeError(
             f"a learner must be a classifier, got the structure learner {name}. Pass "
-            f"BayesNetClassifier(structure={name}())."
+            f"BayesNetClassifier(structure={type(learner).__name__}())."
         )
     absent = [method for method in ("fit", "predict", "get_params", "set_params") if not hasattr(learner, method)]
     if absent:

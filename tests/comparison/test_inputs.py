@@ -99,6 +99,7 @@ def test_errors_of_classes_name_the_data_set():
             r"a learner must be an object, got the class NaiveBayesClassifier\. Pass NaiveBayesClassifier\(\)",
         ),
         ([ChowLiu()], TypeError, r"the structure learner ChowLiu\. Pass BayesNetClassifier\(structure=ChowLiu\(\)\)"),
+        ({"my tree": ChowLiu()}, TypeError, r"learner my tree\. Pass BayesNetClassifier\(structure=ChowLiu\(\)\)"),
         ([3], TypeError, r"int has no fit and no predict and no get_params"),
         (["NB ML", "nb ml"], ValueError, r"two learners have the name 'NB ML'\. Pass a dict"),
         ([NaiveBayesClassifier(), NaiveBayesClassifier(device="cpu")], ValueError, "two learners have the name 'Naive"),
