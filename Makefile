@@ -50,8 +50,8 @@ format:
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Each benchmark once in this environment, or only those that match BENCH. asv stores the results under the commit,
-# unless tracked files have changes.
+# Each benchmark once in this environment, or only those that match BENCH. asv stores the results in benchmarks/results,
+# which git ignores, with the hash of the commit, unless tracked files have changes.
 BENCH ?= .
 bench: $(VENV)/.bench
 	cd benchmarks && ../$(BIN)/asv machine --yes && ../$(BIN)/asv run --quick --python=same --launch-method=forkserver --bench="$(BENCH)" \
