@@ -115,7 +115,7 @@ def reading_advice(found: StringFormat) -> str:
 
 
 def _missing_advice(others: Sequence[str]) -> str:
-    """Return the options that declare these values missing, if there are only a few."""
+    """Return the ``--missing`` options for at most three values, otherwise advice to correct or declare each."""
     if len(others) > _MOST_MARKERS:
         return f"Correct these {len(others):,} distinct values, or declare each of them missing with --missing."
     options = " ".join(f"--missing {text!r}" for text in others)

@@ -22,11 +22,15 @@ class Part(NamedTuple):
     sample_weight: Any  # weights of the rows, or the name of their column, or None
 
     def open(self) -> Batches:
-        """Return the batches. Raises ValueError if rows, classes and weights do not match."""
+        """Return the batches. Raises ValueError under the conditions of :meth:`tuples`."""
         return open_batches(self.tuples(), part=self.number)
 
     def tuples(self) -> list[tuple[Any, ...]]:
-        """Return tuples of rows, classes and weights. Raises ValueError if these do not match."""
+        """Return tuples of rows, classes and weights.
+
+        Raises ValueError if ``y`` or ``sample_weight`` names an absent column, or differs from ``X`` in length or
+        index.
+        """
         X, y, sample_weight = self.X, self.y, self.sample_weight
         if isinstance(y, str) or isinstance(sample_weight, str):
             for name in (y, sample_weight):

@@ -27,7 +27,7 @@ _LOG_FROM = 20
 
 
 class ConvergenceDisplay:
-    r"""Plot of the scores and held-out errors of learners during learning.
+    r"""Plot of the scores and held-out errors of learners over time, evaluations or steps.
 
     Scores of different objectives, such as a margin and a loss, cannot share an axis. If there are several curves, each
     score is therefore scaled to 0 at the first entry of its history, and to 1 at the best entry. The curves then show

@@ -402,8 +402,8 @@ class TableEncoder(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes = np.asarray(codes)
         if codes.ndim != 2 or len(codes) != len(self.n_states_) or codes.dtype.kind not in "iu":
             raise ValueError(
-                f"codes must contain integers in {len(self.n_states_)} rows, one per feature, as returned by encode, "
-                f"got shape {codes.shape} of dtype {codes.dtype}."
+                f"codes must be an integer array with {len(self.n_states_)} rows (one per feature), as returned by "
+                f"encode, got shape {codes.shape} and dtype {codes.dtype}."
             )
         missing = codes == missing_code(codes_dtype(int(self.n_states_.max())))
         return self._encoder.decode(codes, missing, self.typical_values_)

@@ -1,9 +1,9 @@
 """Weights of the values of a column in each class, exact or compressed to points with a bound for the rank error.
 
-Points are organized in levels (G. Manku, S. Rajagopalan and B. Lindsay, "Approximate medians and other quantiles in one
-pass and with limited memory", SIGMOD 1998): two blocks of one level are merged and compressed to one block of the next.
-The rank error of each compression is known. The bound for a block is therefore the sum over its compressions, and
-increases with the logarithm of the number of blocks. The method is deterministic.
+Points are kept in blocks, and each block has a level (G. Manku, S. Rajagopalan and B. Lindsay, "Approximate medians and
+other quantiles in one pass and with limited memory", SIGMOD 1998): two blocks of one level are merged and compressed
+into one block of the next level. The rank error of each compression is known. The bound for a block is therefore the
+sum over its compressions, and increases with the logarithm of the number of blocks. The method is deterministic.
 """
 
 from __future__ import annotations

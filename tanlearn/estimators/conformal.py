@@ -24,7 +24,7 @@ __all__ = ["ConformalClassifier"]
 
 
 class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
-    """Classifier that returns a set of classes with a given coverage, or abstains.
+    """Classifier that returns a set of classes for each row, with a given coverage, and marks reliable predictions.
 
     A prediction set contains every class that is plausible for a row. With ``coverage=0.9``, the sets of nine out of
     ten new rows contain the true class. This holds for any classifier, on average over rows from the distribution of
@@ -179,9 +179,9 @@ class ConformalClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.classes_ = _all_classes(y[rows], self.estimator_.classes_)
         codes = np.searchsorted(self.classes_, y[rows])
         if len(rows) < self.cv:
-            kind, remedy = (" with a class", "Label more rows, or use") if is_unlabeled.any() else ("", "Use")
+            kind, remedy = (" and a class", "Label more rows, or use") if is_unlabeled.any() else ("", "Use")
             raise ValueError(
-                f"cv={self.cv} folds need at least {self.cv} rows of positive weight{kind}, got {len(rows)}. "
+                f"cv={self.cv} needs at least {self.cv} rows with positive weight{kind}, got {len(rows)}. "
                 f"{remedy} fewer folds."
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))

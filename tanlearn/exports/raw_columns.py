@@ -51,7 +51,7 @@ def raw_columns(encoder: TableEncoder, names: list[str]) -> list[RawColumn]:
         for value in categories or ():
             if not isinstance(value, str | bool | int | float) or (isinstance(value, str) and "\0" in value):
                 raise ValueError(
-                    f"exported categories must be strings without null characters, booleans or numbers, but column "
+                    f"exported categories must be booleans, numbers, or strings without null characters, but column "
                     f"{name!r} has the category {value!r}. Convert the column before fit."
                 )
         columns.append(RawColumn(name, cut_points, categories, missing, encoder.handle_unknown == "error"))

@@ -236,7 +236,7 @@ def _check_classes(classes: Any) -> AnyArray:
 
 
 def _describe_ranges(writer: Writer, encoder: TableEncoder) -> dict[str, Any]:
-    """Return the training ranges of continuous columns as JSON, or an empty dictionary if all are unknown."""
+    """Return a dictionary with the training ranges as ``value_ranges``, or an empty one if no range is known."""
     ranges = encoder.value_ranges_
     if all(own is None for own in ranges):
         return {}

@@ -1,4 +1,4 @@
-"""Forest of networks with a weight for each level of each family."""
+"""Forest of networks. Each family has one weight per level, and level j adds the j-th parent."""
 
 from __future__ import annotations
 

@@ -168,7 +168,10 @@ class _StageProblems:
         return out_of_fold.problems(make, rows)
 
     def probabilities(self, families: Fitted, rows: IntArray) -> FloatArray:
-        """Return the probabilities of the classes of the first rows, with weights fitted without their folds."""
+        """Return the class probabilities of the first rows.
+
+        Each row is scored with weights that were fitted without its fold.
+        """
         if not self._has_all_classes or len(self._family_rows) < len(rows):
             return self.levels.probabilities(families.of_parts, rows)
         fold = self.levels.out_of_fold.fold[self._family_rows]

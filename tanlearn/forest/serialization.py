@@ -160,7 +160,11 @@ def _check_lists(lists: dict[str, AnyArray], n_states: IntArray, n_classes: int)
         start = lists[name]
         is_whole = len(start) == n_contexts + 1 and start[-1] == end and (start[1:] >= start[:-1]).all()
         if not is_whole or (start[0] != 0 and name != "children") or start[0] < 0:
-            raise ValueError(f"{name} must increase from 0 to {end}, the length of the array that it divides.")
+            first = "" if name == "children" else " and start with 0"
+            raise ValueError(
+                f"{name} must contain {n_contexts + 1} non-negative numbers that never decrease "
+                f"and end with {end}{first}."
+            )
     if (lists["children"][:-1] <= np.arange(n_contexts)).any():
         raise ValueError("the children of a context must come after it.")
     n_own_classes, n_own_values = np.diff(lists["class_start"]), np.diff(lists["value_start"])

@@ -314,8 +314,8 @@ class IntegerTables(Tables):
         if lowest < -self.fixed_point.largest - self.fixed_point.step / 2:
             raise ValueError(
                 f"class probabilities must be at least {np.exp(-self.fixed_point.largest):.3g}, the smallest number "
-                f"that {self.fixed_point} can represent, but class {int(np.argmin(log_prior))} of 0 to "
-                f"{len(log_prior) - 1} has probability {np.exp(lowest):.3g}. Use more integer bits, set a larger "
+                f"that {self.fixed_point} can represent, but class {int(np.argmin(log_prior))} (numbered from 0 to "
+                f"{len(log_prior) - 1}) has probability {np.exp(lowest):.3g}. Use more integer bits, set a larger "
                 f"probability, or leave the class out."
             )
         magnitudes = self.magnitudes.copy()
@@ -357,9 +357,9 @@ def round_tables(tables: Tables, fixed_point: FixedPoint) -> IntegerTables:
     impossible = np.flatnonzero(np.isneginf(tables.log_prior))
     if impossible.size:
         raise ValueError(
-            f"all classes must have positive probabilities, because fixed-point numbers cannot represent the "
-            f"logarithm of 0, but class {impossible[0]} of 0 to {tables.layout.n_classes - 1} has probability 0. "
-            f"Set a larger probability, or leave the class out."
+            f"every class must have a positive probability, because fixed-point numbers cannot represent the "
+            f"logarithm of 0, but class {impossible[0]} (numbered from 0 to {tables.layout.n_classes - 1}) has "
+            f"probability 0. Give it a positive probability, or leave the class out."
         )
     cells = tables.cells
     if not tables.is_normalized and tables.bits is None:

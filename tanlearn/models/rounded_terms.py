@@ -40,9 +40,9 @@ def round_terms(terms: BoostedTerms, bits: int) -> RoundedTerms:
     impossible = np.flatnonzero(np.isneginf(terms.log_prior))
     if impossible.size:
         raise ValueError(
-            f"all classes must have positive probabilities, because integers cannot represent the logarithm of 0, "
-            f"but class {impossible[0]} of 0 to {len(terms.log_prior) - 1} has probability 0. Set a larger "
-            f"probability, or leave the class out."
+            f"every class must have a positive probability, because integers cannot represent the logarithm of 0, "
+            f"but class {impossible[0]} (numbered from 0 to {len(terms.log_prior) - 1}) has probability 0. Give it a "
+            f"positive probability, or leave the class out."
         )
     values = terms.values - terms.values[..., :1]
     is_cell = np.arange(values.shape[1]) < (1 << (terms.features >= 0).sum(axis=1))[:, np.newaxis]

@@ -37,8 +37,8 @@ __all__ = ["QUANTUM", "MonotoneCPTs", "refuse_bits"]
 #: Log probabilities are multiples of this number of nats, 9e-13, so that their sums and differences are exact.
 QUANTUM = 2.0**-40
 _FEW_BITS = (
-    "CPTs of few bits are rounded one by one, so the log odds of columns in increasing and decreasing would not be "
-    "monotone. Leave bits out, or remove the columns from increasing and decreasing."
+    "the entries of CPTs with few bits are rounded one by one, which could make the log odds of columns in increasing "
+    "and decreasing non-monotone. Leave bits out, or remove the columns from increasing and decreasing."
 )
 #: Smallest probability in isotonic regression. The product of two such probabilities is positive, so log odds are
 #: finite.
@@ -116,6 +116,9 @@ class MonotoneCPTs:
 
 
 def refuse_bits(directions: dict[str, Sequence[Any]]) -> None:
-    """Raise ValueError if there are monotone columns, whose log odds would not be monotone after rounding."""
+    """Raise ValueError if columns are declared monotone.
+
+    Rounding to few bits could make their log odds non-monotone.
+    """
     if any(directions.values()):
         raise ValueError(_FEW_BITS)

@@ -58,7 +58,7 @@ class ParetoFront:
     estimators: list[TANClassifier]
 
     def best_within(self, *, size_bits: float | None = None, n_operations: float | None = None) -> TANClassifier:
-        """Return the classifier with the lowest held-out error within limits of size and operations.
+        """Return the classifier with the lowest held-out error among those within limits on size and operations.
 
         Size and operations are computed for the classifier that was trained on all rows. Its structure may differ from
         the structures that were learned in the splits.

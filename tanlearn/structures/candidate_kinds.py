@@ -233,7 +233,7 @@ def _pixel_order(given: Candidates, n_features: int) -> IntArray:
     if len(sizes) != 2 or len(image_shape) != 2 or sizes[0] * sizes[1] != n_features:
         raise ValueError(
             f"candidates='heuristic' needs image_shape=(height, width) with height * width = {n_features} features, "
-            f"got {image_shape}."
+            f"got image_shape={image_shape}. Pass candidates=Candidates('heuristic', image_shape=(height, width))."
         )
     name: Any = "C" if given.ordering is None else given.ordering
     if isinstance(name, str) and name in PIXEL_ORDERINGS:

@@ -301,7 +301,7 @@ def test_inverse_transform_refuses_what_are_no_codes():
         encoder.decode([[2], [0]])
     for codes in ([[0]], [[0.0], [0.0]]):
         with pytest.raises(
-            ValueError, match="codes must contain integers in 2 rows, one per feature, as returned by encode"
+            ValueError, match=r"codes must be an integer array with 2 rows \(one per feature\), as returned by encode"
         ):
             encoder.decode(codes)
 

@@ -169,7 +169,7 @@ def test_wrong_arguments_are_refused():
         model.predict_set(X, 90)
     with pytest.raises(ValueError, match="max_error must be a number above 0 and below 1, got 0"):
         model.is_reliable(X, 0)
-    with pytest.raises(ValueError, match=r"cv=50 folds need at least 50 rows of positive weight, got 40\. Use"):
+    with pytest.raises(ValueError, match=r"cv=50 needs at least 50 rows with positive weight, got 40\. Use"):
         ConformalClassifier(NaiveBayesClassifier(), cv=50).fit(X, y)
     with pytest.raises(ValueError, match="The 'estimator' parameter of ConformalClassifier"):
         ConformalClassifier(SVC()).fit(X, y)

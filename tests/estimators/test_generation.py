@@ -202,7 +202,7 @@ def test_decoding_gives_values_with_the_same_codes():
     np.testing.assert_array_equal(encoder.encode(pd.DataFrame(encoder.decode(codes), columns=X.columns)), codes)
     with pytest.raises(ValueError, match="code 9 of feature 0, sample 0, is out of range: the feature has 3"):
         encoder.decode(np.array([[9], [0], [0]]))
-    with pytest.raises(ValueError, match="codes must contain integers in 3 rows"):
+    with pytest.raises(ValueError, match="codes must be an integer array with 3 rows"):
         encoder.decode(codes[:2])
 
 

@@ -288,7 +288,7 @@ def test_conformal_labels_of_minus_one_and_one_are_classes():
 def test_conformal_sets_from_too_few_labels_are_refused():
     X, _, known = frame(100, n_labeled=8)
     model = ConformalClassifier(SemiSupervisedClassifier(NaiveBayesClassifier()))
-    with pytest.raises(ValueError, match=r"cv=10 folds need at least 10 rows of positive weight with a class, got 8"):
+    with pytest.raises(ValueError, match=r"cv=10 needs at least 10 rows with positive weight and a class, got 8"):
         clone(model).fit(X, known)
     single = np.full(100, -1)
     single[:9] = [0, 0, 0, 0, 0, 0, 0, 0, 1]

@@ -62,5 +62,5 @@ def test_bits_are_an_integer_from_2_to_16(bits):
 
 def test_a_class_of_probability_zero_is_refused():
     model = replace(random_terms(), log_prior=np.array([0.0, -np.inf, 0.0]))
-    with pytest.raises(ValueError, match="class 1 of 0 to 2 has probability 0"):
+    with pytest.raises(ValueError, match=r"class 1 \(numbered from 0 to 2\) has probability 0"):
         round_terms(model, 8)

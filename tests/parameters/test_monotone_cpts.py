@@ -138,7 +138,7 @@ def test_files_keep_the_columns_and_raw_values_are_monotone(tmp_path):
     loaded = load(tmp_path / "model.tan")
     assert loaded.get_params()["candidates__knowledge__increasing"] == ["fare"]
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    with pytest.raises(ValueError, match=r"would not be monotone\. Leave bits out"):
+    with pytest.raises(ValueError, match=r"decreasing non-monotone\. Leave bits out"):
         model.with_bits((3, 3))
 
 
@@ -153,7 +153,7 @@ def test_invalid_columns_and_settings_are_refused():
             classifier(increasing=["port"]).fit(X, y)
         with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
             classifier(decreasing=["age"]).fit(X, np.resize(["a", "b", "c"], 60))
-        with pytest.raises(ValueError, match=r"would not be monotone\. Leave bits out"):
+        with pytest.raises(ValueError, match=r"decreasing non-monotone\. Leave bits out"):
             classifier(increasing=["age"], bits=4).fit(X, y)
         with pytest.raises(ValueError, match=r"the edge 'age' -> 'port' is required, but 'age' .* have no children"):
             classifier(increasing=["age"], required=[("age", "port")]).fit(X, y)
@@ -182,7 +182,7 @@ def test_splits_with_other_cut_points_are_pooled_on_their_own(monkeypatch):
 def test_networks_with_a_monotone_parameter_learner_are_not_rounded(parameters):
     X, y = passengers(120, missing=0.0)
     model = NaiveBayesClassifier(parameters=parameters, encoder=ENCODER).fit(X, y)
-    with pytest.raises(ValueError, match=r"would not be monotone\. Leave bits out"):
+    with pytest.raises(ValueError, match=r"decreasing non-monotone\. Leave bits out"):
         model.with_bits((3, 3))
 
 
