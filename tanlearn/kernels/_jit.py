@@ -148,15 +148,16 @@ def _repair_cache(compiled: Any) -> None:
     permanently), so names get a random part. Numba also checks only the file of the kernel itself, although kernels
     inline kernels of other files, so the stamp of all files is checked. The stamp is added to the version at the start
     of an index, which is read before the rest, because the rest may refer to classes that a later version does not
-    have. Numba raises an error if a file is damaged, for example empty after a power failure, or if the disk is full.
-    Here, the kernel is compiled again, or is not stored. All of this is private to Numba. If the private interface
-    differs, the cache is left unchanged.
+    have. Numba raises an error if a file is damaged, for example empty after a power failure, if the disk is full, or
+    if the folder is not writable any more. Here, the kernel is compiled again, or is not stored. All of this is private
+    to Numba. If the private interface differs, the cache is left unchanged.
     """
     cache: Any = getattr(compiled, "_cache", None)
     files: Any = getattr(cache, "_cache_file", None)
-    if not all(hasattr(files, name) for name in ("_data_name", "_load_index", "_version", "save")):
+    if not all(hasattr(files, name) for name in ("_data_name", "_load_index", "_version")):
         return
-    load_overload, load_index, numbered, save = cache.load_overload, files._load_index, files._data_name, files.save
+    load_overload, save_overload = cache.load_overload, cache.save_overload
+    load_index, numbered = files._load_index, files._data_name
 
     def load_if_possible(signature: Any, target_context: Any) -> Any:
         try:
@@ -170,13 +171,13 @@ def _repair_cache(compiled: Any) -> None:
         except Exception:
             return {}
 
-    def save_if_possible(key: Any, data: Any) -> None:
+    def save_if_possible(signature: Any, data: Any) -> None:
         try:
-            save(key, data)
+            save_overload(signature, data)
         except OSError as error:
             compiled.cache_failure = str(error)
 
-    cache.load_overload, files._load_index = load_if_possible, load_index_if_possible
+    cache.load_overload, cache.save_overload = load_if_possible, save_if_possible
+    files._load_index = load_index_if_possible
     files._data_name = lambda number: f"{uuid.uuid4().hex}.{numbered(number)}"
     files._version = (files._version, IS_SHORTENED, _STAMP)
-    files.save = save_if_possible
