@@ -206,7 +206,7 @@ def test_heuristic_candidates_of_images():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"device": "tpu"}, "'device' parameter of TANClassifier must be a str among .* Got 'tpu'"),
+        ({"device": "tpu"}, "device must be 'cpu', 'cuda', or .* got 'tpu'"),
         ({"training__patience": 3}, "Set validation_fraction, for example"),
         ({"training__temperature": (10.0, 0.0)}, "two positive numbers"),
         ({"training__temperature": ("a", "b")}, "two positive numbers"),
