@@ -164,8 +164,8 @@ class ContextTables:
         is_by_pair = n_rows >= _FEWEST_ROWS and n_pairs.sum() <= most_pairs and bool((slot == slot[:, :1]).all())
         add = add_gains_by_pair if is_by_pair else add_gains_by_level
         sums = np.empty((1 + n_pairs.max() if is_by_pair else n_rows, n_classes))
-        scratch = *np.empty((2, n_rows), np.intp), sums
-        add(codes, self.n_states, *tries, _read_only(weight), slot, *scratch, scores)
+        active, node = np.empty((2, n_rows), np.intp)
+        add(codes, self.n_states, *tries, _read_only(weight), slot, active, node, sums, scores)
 
     def add_row_scores(self, codes: Codes, weight: FloatArray, slot: IntArray, scores: FloatArray) -> None:
         """Do the same as :meth:`add_scores` for a single row, in half of the time (20 features)."""
