@@ -421,7 +421,7 @@ def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
         table = X[[f"c{j}" for j in range(n)] + ["town", "code"]]
         for encoder in (None, TableEncoder(), TableEncoder(discretizer=MDLPDiscretizer())):
             estimator = Classifier(encoder)
-            words = rf"\(X column {shown}\), but it has 30 row\(s\) of class 'yes' only\. Start with"
+            words = rf"\(X column {shown}\), but all of its 30 row\(s\) have the class 'yes'\. Start with"
             with pytest.raises(ValueError, match=words):
                 batch(estimator, table, ["yes"] * 30)
             assert not hasattr(estimator, "encoder_")
@@ -434,7 +434,7 @@ def test_a_first_chunk_of_one_class_is_refused_where_cut_points_need_classes():
     ):
         data = batch(Classifier(encoder), X[columns], ["yes"] * 30)
         assert (data.n_classes, data.y.tolist()) == (2, [1] * 30)
-    with pytest.raises(ValueError, match="of class 'no' only"):  # rows of weight 0 are none
+    with pytest.raises(ValueError, match="have the class 'no'"):  # rows of weight 0 are none
         batch(Classifier(), X[["c0"]], ["no"] * 29 + ["yes"], sample_weight=[1] * 29 + [0])
 
 

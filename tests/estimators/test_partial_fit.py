@@ -144,7 +144,7 @@ def test_a_first_chunk_that_breaks_a_rule_leaves_no_model():
         model.partial_fit(X, y)
     with pytest.raises(ValueError, match="not among the classes"):
         model.partial_fit(X, y, ["no", "yes"])
-    with pytest.raises(ValueError, match=r"cut points .* 9 row\(s\) of class 'no' only"):
+    with pytest.raises(ValueError, match=r"cut points .* 9 row\(s\) have the class 'no'"):
         model.partial_fit(np.linspace(0, 1, 9)[:, np.newaxis], ["no"] * 9, CLASSES)
     assert not hasattr(model, "encoder_")
     assert not hasattr(model, "classes_")
