@@ -229,7 +229,10 @@ class ExactMarginSearch(BaseEstimator):
 
 
 class _Program:
-    """Mixed-integer linear program; its variables are the families of all features, then the margins of the rows."""
+    """Mixed-integer linear program.
+
+    Its variables are one 0/1 indicator per family, followed by the margins of the distinct rows.
+    """
 
     def __init__(
         self,

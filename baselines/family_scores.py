@@ -1,10 +1,10 @@
 """Decomposable scores of networks: log marginal likelihoods and penalized log likelihoods of families.
 
-The score of a network is the sum of the scores of its families. Let n_xh be the weight of the rows with value x of the
-child and context h (values of all its parents, with the class), n_h the sum over x, r the number of values of the
-child, q the number of contexts, and N the weight of all rows. Every score of a family is a sum over its counts n_xh,
-minus a sum over the counts n_h of its contexts, minus a penalty. Counts of 0 contribute nothing, so only the counts
-that occur are needed.
+The score of a network is the sum of the scores of its families. Let n_xh be the total weight of the rows in which the
+child has value x and the context is h (the values of all its parents, including the class); n_h the sum over x; r the
+number of values of the child; q the number of contexts; and N the total weight of all rows. Every score of a family is
+a sum over its counts n_xh, minus a sum over the counts n_h of its contexts, minus a penalty. Counts of 0 contribute
+nothing, so only the counts that occur are needed.
 """
 
 from __future__ import annotations

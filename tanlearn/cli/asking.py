@@ -195,7 +195,10 @@ class Questionnaire:
             except ValueError:
                 number = math.nan
             if isinstance(value, bool) or not math.isfinite(number):
-                raise ValueError(f"{name!r} must be a finite number, got {text!r}.")
+                raise ValueError(
+                    f"{name!r} must be a finite number, or a date in a column of dates, got {text!r}. Write a date as "
+                    "in 2026-01-31."
+                )
             return value
         values = {str(plain(value)): value for value in known.tolist()}
         for match in (str.__eq__, _equal_folded, _begins_with):

@@ -130,7 +130,9 @@ def _check_options(table: str, like: str | None, summary: bool, single: bool, dr
         raise ValueError(f"{table} must be a data file. Name a data file, or - for a pipe.")
     kind = kind_of_file(table, COUNTS, SUMMARY, MODEL)
     if kind is not None:
-        raise ValueError(f"{table} must be a data file, but is a {kind.name} of tanlearn. Name a data file.")
+        raise ValueError(
+            f"{table} is a tanlearn {kind.name}, not a data file. Name a data file, such as a .csv or .parquet file."
+        )
     settled = [name for name, given in (("--drop", drop), ("--text", text), ("--summary", summary)) if given]
     if like is not None and settled:
         raise ValueError(
@@ -193,7 +195,7 @@ def count_like(
 ) -> tuple[int, TableCounts]:
     """Count the rows of a table with the columns of empty counts. Return the number of rows and the counts.
 
-    Messages refer to the file with these columns as ``origin``.
+    ``origin`` is the name of the file with the empty counts; messages contain it.
     """
     from tanlearn import TableCounts
 

@@ -88,7 +88,7 @@ def private_counts(
 
 
 def _read_declared(path: str, target: str, *, pairs: bool) -> TableCounts:
-    """Return empty counts with the classes, categories and cut points of a JSON file."""
+    """Read classes, categories and cut points from a JSON file, and return empty counts with them."""
     from tanlearn import TableCounts, TableEncoder
 
     check_exists(path)

@@ -189,8 +189,7 @@ def _beside(name: str, given: Any, X: Any, n_partitions: int) -> list[Any]:
     if own != theirs and not np.isnan([*own, *theirs]).any():
         if sum(own) != sum(theirs):
             raise ValueError(
-                f"{name} must have as many rows as X, but {name} has {sum(theirs):,} row(s) and X "
-                f"has {sum(own):,}. Select both from the same rows."
+                f"X has {sum(own):,} rows, but {name} has {sum(theirs):,}. Pass {name} for the same rows as X."
             )
         given = given.rechunk({0: own})
     tasks = _partitions(name, given)

@@ -88,7 +88,9 @@ class FeatureValues:
         self.missing = float(missing)
         self.has_missing_category = bool(has_missing_category) and cut_points is not None
         if self.cut_points is not None and not (np.diff(self.cut_points) > 0).all():
-            raise ValueError(f"the cut points of {feature!r} must increase, got {self.cut_points.tolist()}.")
+            raise ValueError(
+                f"the cut points of {feature!r} must be strictly increasing, got {self.cut_points.tolist()}."
+            )
         n_bars = self.n_values if self.cut_points is None else np.size(row_edges) - 1
         if self.row_counts is not None and self.row_counts.shape != (n_bars,):
             raise ValueError(

@@ -79,8 +79,9 @@ def check_array(name: str, array: Any, dtype: Any, shape: tuple[int, ...]) -> An
 
     Messages contain the name ``name``.
     """
-    found = (array.dtype, array.shape) if isinstance(array, np.ndarray) else type(array).__name__
-    if found != (np.dtype(dtype), shape):
+    is_array = isinstance(array, np.ndarray)
+    if not is_array or (array.dtype, array.shape) != (np.dtype(dtype), shape):
+        found = f"type {array.dtype} and shape {array.shape}" if is_array else type(array).__name__
         raise ValueError(f"{name} must have type {np.dtype(dtype)} and shape {shape}, got {found}.")
     if array.dtype.kind == "f" and not (array < np.inf).all():
         raise ValueError(f"{name} contains nan or inf, but log probabilities must be finite or -inf.")

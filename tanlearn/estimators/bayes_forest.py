@@ -372,9 +372,10 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         least = n_levels * (np.log10(m) - np.log10(heaviest + m)) - np.log10(most_values)
         if least < _LEAST_EXPONENT:
             raise ValueError(
-                f"smoothing={m:g} is too small for classes of weight up to {heaviest:.3g}: over {n_levels} levels, "
-                f"probabilities may be as small as 1e{least:.0f}, but must be at least 1e{_LEAST_EXPONENT}. Increase "
-                f"smoothing, decrease max_parents, or divide the weights by a common factor."
+                f"smoothing={m:g} is too small: with up to {n_levels - 1} parents per feature and a total class weight "
+                f"of up to {heaviest:.3g}, probabilities may be as small as 1e{least:.0f}, but must be at least "
+                f"1e{_LEAST_EXPONENT}. Increase smoothing, decrease max_parents, or divide all sample weights by the "
+                f"same number."
             )
 
     def with_bits(self, bits: int) -> Self:

@@ -53,8 +53,8 @@ class BoostedTermsClassifier(Classifier):
     combination of sides. By default, a term depends on up to five features and has up to 32 numbers per class.
 
     Terms are added one after another. Each term is fitted to the residuals of all earlier terms, on a random subset of
-    rows and features. Its splits maximize the gain in conditional likelihood, and its numbers are a Newton step times
-    the learning rate. The number of terms is selected by the log loss of held-out rows.
+    rows and features. Its splits maximize the gain in conditional likelihood. Its numbers come from one Newton step,
+    multiplied by the learning rate. The number of terms is selected by the log loss of held-out rows.
 
     Unlike a Bayesian network, the model does not contain a distribution of the features. If a feature of a term is
     missing, the term contributes the mean over both sides of the splits of this feature, weighted by the variances of

@@ -173,7 +173,7 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
     ----------
     Roth, Pernkopf: Differentiable TAN structure learning for Bayesian network classifiers. PGM 2020.
 
-    [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural
+    [RE] Roth, Schindler, Fröning, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural
     networks. ICPR 2020.
 
     Examples

@@ -1,6 +1,6 @@
 """Base class of classifiers with a single network: explanation, sampling, completion, rounding and export to C.
 
-[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+[RE] Roth, Schindler, Fröning, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
 """
 

@@ -311,7 +311,10 @@ class TableCounts:
 
     @property
     def noise(self) -> tuple[AddedNoise, ...]:
-        """Noise of every release in the sum (see :meth:`~tanlearn.PrivacyBudget.release`); empty for exact counts."""
+        """Noise of each release that was added to these counts (see :meth:`~tanlearn.PrivacyBudget.release`).
+
+        Empty for exact counts.
+        """
         return self.counts.noise
 
     @property

@@ -180,10 +180,10 @@ class TermNetClassifier(NetworkClassifier):
     -----
     The curve of a column in ``increasing`` or ``decreasing`` is the monotone curve that is closest to the curve fitted
     without this restriction (isotonic regression of the log odds, weighted by the variances of the classes). Ridges and
-    edges are selected with monotone curves. If no ``class_prior`` is set and all other values of the row are present,
-    the log odds of ``predict_joint_log_proba`` never change in the wrong direction between two values of the column,
-    not even by a rounding error. Otherwise, they may change in the wrong direction only by rounding errors. The
-    guarantee does not hold after conversion to few bits, which rounds each probability separately.
+    edges are selected with monotone curves. If no ``class_prior`` is set and all other values of the row are observed,
+    the log odds of ``predict_joint_log_proba`` are exactly monotone in the column, even after rounding. Otherwise, they
+    may change in the wrong direction only by rounding errors. The guarantee does not hold after conversion to few bits,
+    which rounds each probability separately.
 
     Examples
     --------

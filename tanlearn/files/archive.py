@@ -105,7 +105,7 @@ def unpack(content: bytes, kind: Kind = MODEL) -> tuple[Any, dict[str, AnyArray]
         for name, digest in members.items():
             member = archive.read(name)
             if _digest(member) != digest:
-                raise ValueError(f"the content of {name} does not have the SHA-256 that the manifest states.")
+                raise ValueError(f"the SHA-256 of {name} does not match the manifest.")
             arrays[name] = _read_npy(name, member)
     return description, arrays
 

@@ -88,7 +88,7 @@ def parse_xmlbif(content: bytes) -> Network:
                     raise ValueError(f"its TABLE must have {np.prod(shape)} numbers, but has {len(words)}.")
                 log_table = normalize(logarithms.of(words).reshape(shape))
             except ValueError as error:
-                raise ValueError(f"line {element.line}: definition of {name!r}: {error}") from error
+                raise ValueError(f"line {element.line}: the definition of {name!r} is invalid: {error}") from error
             definitions[name] = Definition(parents, log_table)
     return Network(variables, definitions)
 

@@ -104,7 +104,10 @@ class ContextTables:
     def smooth(
         cls, n_states: IntArray, parents: IntArray, contexts: CountedContexts, smoothing: float
     ) -> ContextTables:
-        """Return the gains of full tries with counts; ``smoothing`` is the positive m of all levels."""
+        """Compute the gains from the counts of full tries.
+
+        ``smoothing`` is the parameter m (above 0), the same for all levels.
+        """
         p, unseen = contexts.smooth(contexts.counts, np.full(len(contexts.trie.classes), smoothing))
         gain = np.empty(len(p))
         divide_by_above(p, contexts.links[0], gain)

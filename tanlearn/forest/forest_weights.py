@@ -192,8 +192,9 @@ def fit_all_weights(
     """Fit weights of levels, then of features, then of families. A penalty keeps each set close to the set before.
 
     Weights of families are fitted unless ``kind`` is "shared". A ``ridge`` of None is selected by the out-of-fold log
-    loss. A set of weights is used only if the mean log loss of out-of-fold rows, over all classes, is lower with it.
-    Weights of features in ``is_monotone`` (n_features,) are nonnegative, and do not rise with the level.
+    loss. Weights are used only if they lower the mean out-of-fold log loss. For weights of families, this must also
+    hold over all classes, not only over the groups of classes used in the fit. Weights of features in ``is_monotone``
+    (n_features,) are nonnegative, and do not rise with the level.
     """
     outer, data = out_of_fold.outer, out_of_fold.outer.data
     n_members, d = outer.n_members, data.n_features

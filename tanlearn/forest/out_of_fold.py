@@ -296,7 +296,8 @@ def predict_held_out(
 def left_out_folds(n_samples: int, n_folds: int, *, is_nested: bool) -> list[tuple[int, int]]:
     """Return the pairs of left-out folds: (f, f) for each fold, and with few rows also pairs of different folds.
 
-    With many rows, there are none, since all networks are grown without some rows.
+    From ``HELD_OUT_FROM`` rows on, the list is empty: all networks are grown without the same held-out rows, so no fold
+    is left out.
     """
     if n_samples >= HELD_OUT_FROM:
         return []

@@ -96,13 +96,13 @@ class KernelCompiler(Compiler):
         return library
 
     def compile_extra(self, function: Any) -> Any:
-        """Compile a function, and raise TypeError if it may return a view in a tuple without counting references."""
+        """Compile a function, and raise TypeError if it may return a view in a tuple without reference counting."""
         result = super().compile_extra(function)
         returned = result.signature.return_type
         arrays = [kind for kind in returned if isinstance(kind, types.Array)] if isinstance(returned, BaseTuple) else []
         if arrays and not self.state.flags.nrt:
             raise TypeError(
-                f"{function.__name__} returns arrays in a tuple without counting references: write the tuple in the "
+                f"{function.__name__} returns arrays in a tuple without reference counting. Write the tuple in the "
                 f"return statement, such as return x[1:], y."
             )
         return result
@@ -198,8 +198,8 @@ def check_returned_arrays(function: Callable[..., Any], signatures: Any) -> None
         return
     if any(isinstance(signature.return_type, types.Array | BaseTuple) for signature in signatures):
         raise TypeError(
-            f"{function.__name__} returns an array without counting references, but its caller counts references: "
-            "return a slice of the array, such as x[:]."
+            f"{function.__name__} returns an array without reference counting, but its caller uses reference counting. "
+            "Return a slice of the array, such as x[:]."
         )
 
 

@@ -90,7 +90,7 @@ def merge_runs(x, y, begin, middle, end, out_x, out_y):  # type: ignore[no-untyp
 @interpretable
 @kernel
 def collapse(x, y, weight, joins, slot, first, last, start, classes, weights):  # type: ignore[no-untyped-def]
-    """Sum the weights of each set and class; return the number of sets.
+    """Sum the weights for each combination of set and class, and return the number of sets.
 
     A set is one distinct value or, if ``joins``, a run of values that all have one and the same class: sums of integer
     weights are exact in any order. slot (C,) must be initialized to -1 and holds the entry of each class.

@@ -221,7 +221,10 @@ def open_sample(codes, n, cells, network, is_normalized, missing, work, row):  #
 
 @kernel
 def _family(codes, i, n, network, n_classes, f, work):  # type: ignore[no-untyped-def]
-    """Write the missing features of a family as factor f, in elimination order; return the start of its numbers."""
+    """Store the missing features of family i in ``work`` as factor f, in elimination order.
+
+    Return the index of the factor's first cell.
+    """
     first = network.offset[i]
     stride = n_classes
     width = 0

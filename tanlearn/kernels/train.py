@@ -20,7 +20,7 @@ Each step draws a structure, scores a batch, and updates the drawn CPTs and the 
 
 A step consists of begin_step, step_tables and finish_step. The second can be divided between threads by features. CPTs
 are independent of each other, so the result does not depend on the number of threads. "eq." refers to this paper, and
-"[RE] eq." to Roth, Schindler, Froening and Pernkopf, "On resource-efficient Bayesian network classifiers and deep
+"[RE] eq." to Roth, Schindler, Fröning and Pernkopf, "On resource-efficient Bayesian network classifiers and deep
 neural networks".
 """
 # Shapes: n samples, d features, C classes, P = padded(C), T CPTs (candidate families), M parameters, B samples of a

@@ -190,7 +190,8 @@ class BackOffTables(Tables):
     def of_values(self, feature: int, values: Codes) -> FloatArray:
         """Return the contribution of a feature to the log joint, from the codes of its family only.
 
-        Shapes: values: (1 + n_parents, n_samples), the feature first; result: (n_samples, n_classes).
+        Row 0 of ``values`` (1 + n_parents, n_samples) belongs to the feature, the other rows to its parents. The result
+        has shape (n_samples, n_classes).
         """
         scores = np.zeros((values.shape[1], self.layout.n_classes))
         self._add(feature, values, 0, 0, np.arange(1, len(values)), scores)

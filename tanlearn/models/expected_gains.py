@@ -7,9 +7,9 @@ observing the feature is
     utility       sum_v max_d sum_c q(v, c) U(c, d)  -  max_d sum_c q(c) U(c, d)
 
 for the utility U(c, d) of decision d if the class is c. In a plan of several features, each feature is chosen after the
-values of the earlier ones are observed. Its gain is the sum of the expected gains of its steps, and plans are compared
-by expected gain per expected cost. The plan with the largest ratio is found by Dinkelbach's method (Management Science
-13, 1967).
+values of the earlier ones are observed. The gain of a plan is the sum of the expected gains of its steps. Plans are
+compared by expected gain per expected cost. The plan with the largest ratio is found by Dinkelbach's method (Management
+Science 13, 1967).
 
 The class probabilities q(c) are given, before or after calibration, and q(v, c) = q(c) p(v | c, observed features).
 

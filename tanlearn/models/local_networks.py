@@ -116,7 +116,10 @@ class LocalNetworks:
         return scores
 
     def is_exact(self, codes: Codes, samples: IntArray) -> AnyArray:
-        """Return a mask of the selected rows that is False where :meth:`log_joint` backs off."""
+        """Return a mask of the selected rows.
+
+        It is False for rows over the limit of operations, for which :meth:`log_joint` raises an error or backs off.
+        """
         is_exact, limit = np.empty(len(samples), np.bool_), most_operations()
         for hidden, places in _patterns(codes[:, samples] == missing_code(codes.dtype)):
             is_exact[places] = self._reduce(hidden, limit, is_marginal=self._is_normalized) is not None

@@ -1,6 +1,6 @@
 """Log probabilities as fixed-point numbers with few bits, and CPTs that contain them.
 
-[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+[RE] Roth, Schindler, Fröning, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
 """
 

@@ -230,7 +230,7 @@ def _observed_terms(layout: TableLayout, data: EncodedData, start: FloatArray) -
 
 
 def _spread(plain: Tables, layout: TableLayout) -> Tables:
-    """Return CPTs in the given layout that are equal to ``plain``, CPTs without parents, for all parent values."""
+    """Expand ``plain``, which has no parents, to the given layout: the entries are the same for all parent values."""
     terms = CPTTerms(layout)
     parameters = np.zeros(len(terms.n_parents))
     parameters[terms.n_parents == 0] = plain.cells

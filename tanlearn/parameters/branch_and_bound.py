@@ -107,7 +107,7 @@ class IntegerBranchAndBound(BaseEstimator):
     ----------
     Tschiatschek, Paul, Pernkopf: Integer Bayesian network classifiers. ECML PKDD 2014.
 
-    Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+    Roth, Schindler, Fröning, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
     ICPR 2020 (section V-C: gradient training for few bits outperforms this search).
 
     Examples

@@ -44,9 +44,9 @@ class HybridCV(BaseEstimator):
 
     Parameters
     ----------
-    learners : sequence of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, optional
-        Candidates, each with its own loss. For the first three types, the number of iterations is selected, too. The
-        maximum is ``max_iter`` of this class; ``max_iter`` of the candidates is ignored.
+    learners : sequence of ConjugateGradient, LBFGS, ExtendedBaumWelch, BackOffRidge or StochasticGradient, optional
+        Candidates, each with its own loss. For all types except StochasticGradient, the number of iterations is
+        selected, too. The maximum is ``max_iter`` of this class; ``max_iter`` of the candidates is ignored.
     max_iter : int, default=100
         Maximum number of iterations of the batch learners.
     cv : int or float, optional
@@ -241,8 +241,8 @@ class HybridCV(BaseEstimator):
         for learner in learners:
             if not isinstance(learner, BatchLearner | StochasticGradient):
                 raise TypeError(
-                    f"learners must be instances of ConjugateGradient, LBFGS, ExtendedBaumWelch or StochasticGradient, "
-                    f"got {learner!r}. Fit other learners directly, without HybridCV."
+                    f"learners must be instances of ConjugateGradient, LBFGS, ExtendedBaumWelch, BackOffRidge or "
+                    f"StochasticGradient, got {learner!r}. Fit other learners directly, without HybridCV."
                 )
             learner.set_params(calibrate=False)  # scores are calibrated once, below
         monotone = MonotoneCPTs.of_columns(self.increasing, self.decreasing, data)

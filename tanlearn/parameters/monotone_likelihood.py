@@ -32,8 +32,8 @@ class MonotoneLikelihood(BaseEstimator):
     """Smoothed frequencies for two classes whose log odds rise or fall with chosen features.
 
     Use this learner with :class:`~tanlearn.NaiveBayesClassifier`. Of all CPTs with monotone log odds, it fits the CPTs
-    with the highest likelihood. If no ``class_prior`` is set, the log odds of ``predict_joint_log_proba`` never change
-    in the wrong direction between two values, not even by a rounding error.
+    with the highest likelihood. If no ``class_prior`` is set, the log odds of ``predict_joint_log_proba`` are
+    exactly monotone in each of these features, even after rounding.
 
     Parameters
     ----------

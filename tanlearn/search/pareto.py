@@ -1,6 +1,6 @@
 """Pareto search: classifiers with the best trade-offs between error, size and operations ([RE]).
 
-[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+[RE] Roth, Schindler, Fröning, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
 """
 

@@ -69,7 +69,7 @@ def size_path(
 
     References
     ----------
-    [RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural
+    [RE] Roth, Schindler, Fröning, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural
     networks. ICPR 2020.
 
     Examples

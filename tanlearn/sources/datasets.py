@@ -224,7 +224,7 @@ def load_openml(name: str, *, target: str | None = None) -> Dataset:
         raise ConnectionError(f"openml:{name} cannot be fetched: {error}. Save the table as .csv instead.") from error
     if bunch.target is None or bunch.target.ndim != 1:
         columns = ", ".join(map(str, bunch.frame.columns))
-        raise ValueError(f"openml:{name} declares no single target column; set target to one of: {columns}.")
+        raise ValueError(f"openml:{name} does not declare exactly one target column. Set target to one of: {columns}.")
     # The dtype kind of a pandas category is "O", as for strings.
     nominal = np.array([dtype.kind not in "iuf" for dtype in bunch.data.dtypes])
     return _from_frame(name, bunch.data, bunch.target, nominal)

@@ -213,7 +213,7 @@ def with_class(frame: Any, target: str, name: str) -> tuple[Any, int]:
         wrong = y[~np.isfinite(y) | (y != np.floor(y))]
         if len(wrong):
             is_finite = np.isfinite(wrong[0])
-            remedy = "Round it, or discretize it" if is_finite else "Replace it by a class, or leave out its rows"
+            remedy = "Round it, or discretize it" if is_finite else "Replace it with a class, or leave out its rows"
             raise ValueError(
                 f"{name}: the target {target!r} holds {wrong[0]}, but class labels must be strings, integers or "
                 f"booleans. {remedy}."

@@ -28,7 +28,7 @@ class Notation(NamedTuple):
     def check(self) -> Notation:
         """Return the notation itself. Raise ValueError if a field is invalid or a mark is ambiguous."""
         if self.decimal not in (".", ","):
-            raise ValueError(f"the decimal mark must be . or , and not {self.decimal!r}.")
+            raise ValueError(f"the decimal mark must be '.' or ',', got {self.decimal!r}.")
         if self.thousands and (self.thousands not in _SEPARATORS or self.thousands == self.decimal):
             raise ValueError(
                 f"the thousands separator must be one of ',', '.', \"'\" and ' ', and must differ from the decimal "

@@ -242,10 +242,11 @@ class EdgeRules:
     def check(self, structure: Structure, name: str) -> None:
         """Raise ValueError if a structure violates the knowledge. The message contains the parameter ``name``."""
         for child, parent in self._violations(structure):
-            found = "lacks the required" if self.required[child, parent] else "contains the excluded"
+            is_required = self.required[child, parent]
+            found, rule = ("lacks", "requires") if is_required else ("contains", "does not allow")
             raise ValueError(
-                f"{name} {found} edge {self.shown[parent]} -> {self.shown[child]}. Pass a structure that was learned "
-                f"with the same knowledge, or leave {name} out."
+                f"{name} {found} the edge {self.shown[parent]} -> {self.shown[child]}, which the knowledge {rule}. "
+                f"Pass a structure that was learned with the same knowledge, or leave {name} out."
             )
 
     def _violations(self, structure: Structure) -> Iterator[list[int]]:

@@ -18,8 +18,8 @@ def check_ordering(ordering: Any, n_features: int) -> IntArray:
     order = np.asarray(ordering)
     if order.dtype.kind not in "iu" or not np.array_equal(np.sort(order), np.arange(n_features)):
         raise ValueError(
-            f"ordering must be a permutation of 0..{n_features - 1}, got {ordering!r}. Pixel orders 'A', 'B' and "
-            f"'C' require candidates='heuristic' and image_shape."
+            f"ordering must contain each number from 0 to {n_features - 1} once, got {ordering!r}. The pixel orderings "
+            f"'A', 'B' and 'C' require candidates='heuristic' and image_shape."
         )
     return order.astype(np.intp)
 

@@ -176,10 +176,11 @@ class Booster:
     def _sort_values(self, features: IntArray, others: IntArray, classes: IntArray | None) -> None:
         """Sort the values of unordered features by residual per variance in the given rows.
 
-        The residuals of the class with the largest gain are used. The rows differ from the rows of the term. Otherwise,
-        a value with few rows would be sorted by the noise of these rows: with an added column of random ids, each in
-        two rows, the log loss on german is .571 instead of .474. For two classes and without a ridge, the best of all
-        divisions of the values divides the sorted values in two (Fisher 1958).
+        The residuals of the class with the largest gain are used. ``others`` are the rows to which the term is not
+        fitted (all rows if there are none). If the rows of the term were used, a value with few rows would be sorted by
+        the noise of these rows: with an added column of random ids, each in two rows, the log loss on german is .571
+        instead of .474. For two classes and without a ridge, the best of all divisions of the values divides the sorted
+        values in two (Fisher 1958).
         """
         without_order = features[self._is_by_residual[features]]
         if not without_order.size:

@@ -1,6 +1,6 @@
 """Training of fixed-point parameters with few bits, including a search for the number of fraction bits ([RE]).
 
-[RE] Roth, Schindler, Froening, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
+[RE] Roth, Schindler, Fröning, Pernkopf: On resource-efficient Bayesian network classifiers and deep neural networks.
 ICPR 2020.
 """
 

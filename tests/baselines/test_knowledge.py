@@ -235,9 +235,9 @@ def test_contradictions_with_other_parameters_are_refused():
         SimulatedAnnealing,
         LocalSearch,
     ):
-        with pytest.raises(ValueError, match="initial lacks the required edge 0 -> 1"):
+        with pytest.raises(ValueError, match="initial lacks the edge 0 -> 1, which the knowledge requires"):
             learned(learner(initial=Structure([-1, -1, 0, -1]), knowledge=knowledge), data)
-        with pytest.raises(ValueError, match="initial contains the excluded edge 2 -> 3"):
+        with pytest.raises(ValueError, match="initial contains the edge 2 -> 3, which the knowledge does not allow"):
             learned(learner(initial=Structure([-1, 0, -1, 2]), knowledge=knowledge), data)
         with pytest.raises(ValueError, match="features"):
             learned(learner(initial=Structure([-1, 0]), knowledge=knowledge), data)

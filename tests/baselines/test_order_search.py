@@ -125,7 +125,7 @@ def test_parents_come_before_their_children_in_the_given_ordering():
 
 @pytest.mark.parametrize("ordering", [[0, 1, 2], [0, 1, 2, 2], [1, 2, 3, 4]])
 def test_ordering_that_is_no_permutation_is_refused(ordering):
-    with pytest.raises(ValueError, match=r"ordering must be a permutation of 0\.\.3"):
+    with pytest.raises(ValueError, match="ordering must contain each number from 0 to 3 once"):
         OrderSearch(ordering=ordering).learn(random_data(), np.random.default_rng(0))
 
 

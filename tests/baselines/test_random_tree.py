@@ -65,7 +65,7 @@ def test_generator_alone_decides():
 
 @pytest.mark.parametrize("ordering", [[0, 1], [0, 1, 1], [1, 2, 3]])
 def test_ordering_that_is_no_permutation_is_refused(ordering):
-    with pytest.raises(ValueError, match=r"ordering must be a permutation of 0\.\.2"):
+    with pytest.raises(ValueError, match="ordering must contain each number from 0 to 2 once"):
         RandomTree(ordering=ordering).learn(table(3), np.random.default_rng(0))
 
 

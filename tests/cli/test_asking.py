@@ -119,11 +119,15 @@ def test_other_gains_are_those_of_the_classifier(run, model, classifier, options
     ("arguments", "stdin", "message"),
     [
         (["--without", "spent,signed up,town,age"], "oui\n", "'newsletter' must be one of False, True, got 'oui'."),
-        (["--without", "newsletter,signed up,town,age"], "much\n", "'spent' must be a finite number, got 'much'."),
+        (
+            ["--without", "newsletter,signed up,town,age"],
+            "much\n",
+            "'spent' must be a finite number, or a date in a column of dates, got 'much'.",
+        ),
         (
             ["--without", "newsletter,signed up,town,age"],
             "inf\n",
-            "'spent' must be a finite number, got 'inf'.",
+            "'spent' must be a finite number, or a date in a column of dates, got 'inf'.",
         ),
         (["newslettr=True"], "", "the model has no column 'newslettr'. Did you mean 'newsletter'?"),
         (["new"], "", "a row must be a JSON object or name=value, got 'new'."),

@@ -251,7 +251,7 @@ def test_summaries_that_do_not_add_up_name_the_file(run, places):
         (["all.csv", "-t", "y", "--like", "m"], "there is no file m"),
         (["all.csv", "-t", "y", "--like", "a.csv"], "a.csv must be"),
         (["digits"], "digits must be a data file"),
-        (["one"], "one must be a data file, but is a counts file of tanlearn"),
+        (["one"], "one is a tanlearn counts file, not a data file. Name a data file, such as"),
         (["all.csv", "-t", "y", "-o", "no/x"], "the folder no does not exist"),
     ],
 )

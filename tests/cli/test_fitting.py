@@ -372,7 +372,10 @@ def test_chunks_keep_integers_integers(run, tmp_path):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([1.0, 2.0, np.inf, None], "holds inf, but class labels must be strings, integers or booleans. Replace it by"),
+        (
+            [1.0, 2.0, np.inf, None],
+            "holds inf, but class labels must be strings, integers or booleans. Replace it with",
+        ),
         ([1.0, 2.5, 2.0, None], "holds 2.5, but class labels must be strings, integers or booleans. Round it, or"),
         ([b"a", b"b", b"a", None], "holds bytes. Decode them to strings."),
     ],

@@ -78,7 +78,7 @@ def test_every_notation_survives_a_file(thousands, dates):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"decimal": ";"}, "the decimal mark must be . or ,"),
+        ({"decimal": ";"}, "the decimal mark must be '.' or ',', got ';'"),
         ({"decimal": ","}, "the thousands separator must be one of"),
         ({"dates": "never"}, "dates must be one of day-first"),
         ({"symbols": "€"}, "symbols of a notation has a wrong type"),

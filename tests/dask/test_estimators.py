@@ -443,7 +443,7 @@ BAD = {
     "rows of another number": (
         lambda rows: (da.ones((9, 2), chunks=3), da.ones(8, chunks=4)),
         ValueError,
-        r"^y must have as many rows as X, but y has 8 row\(s\) and X has 9",
+        "^X has 9 rows, but y has 8. Pass y for the same rows as X",
     ),
     "no column": (lambda rows: (rows, "sould"), ValueError, "^no column is called 'sould'. The columns are: 'number'"),
     "two columns of a name": (

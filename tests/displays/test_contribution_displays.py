@@ -282,7 +282,7 @@ def test_values_of_features_are_validated():
     for wrong in ({}, {"categories": ["a"], "cut_points": [1.0]}):
         with pytest.raises(ValueError, match="exactly one of categories and cut_points of 'x' must be given"):
             FeatureValues("x", **wrong)
-    with pytest.raises(ValueError, match=r"cut points of 'x' must increase, got \[2.0, 1.0\]"):
+    with pytest.raises(ValueError, match=r"cut points of 'x' must be strictly increasing, got \[2.0, 1.0\]"):
         FeatureValues("x", cut_points=[2, 1])
     with pytest.raises(ValueError, match=r"row_counts of 'x' must have shape \(2,\)"):
         FeatureValues("x", categories=["a", "b"], row_counts=[1])

@@ -212,14 +212,19 @@ WRONG_XML = {
     "undeclared": (
         "<FOR>class</FOR>",
         "<FOR>klass</FOR>",
-        "line 10: definition of 'klass': variables must be declared, but 'klass' is not",
+        "line 10: the definition of 'klass' is invalid: variables must be declared, but 'klass' is not",
     ),
     "defined twice": ("<FOR>class</FOR>", "<FOR>age</FOR>", "line 10: variable 'age' has two definitions"),
-    "numbers": (".25 75E-2", ".25", "line 10: definition of 'class': its TABLE must have 2 numbers, but has 1"),
+    "numbers": (
+        ".25 75E-2",
+        ".25",
+        "line 10: the definition of 'class' is invalid: its TABLE must have 2 numbers, but has 1",
+    ),
     "word": (
         ".25 75E-2",
         ".25 x",
-        "line 10: definition of 'class': expected a probability, a decimal number from 0 to 1, found 'x'",
+        "line 10: the definition of 'class' is invalid: expected a probability, a decimal number from 0 to 1, "
+        "found 'x'",
     ),
     "encoding": ('<?xml version="1.0"?>', '<?xml version="1.0" encoding="no"?>', "line 1: unknown encoding: no. Save"),
 }

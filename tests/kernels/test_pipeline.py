@@ -78,7 +78,7 @@ def test_an_uncounted_array_is_not_returned_to_a_kernel_that_counts_references(k
             total += kept[k]
         return total
 
-    with pytest.raises(Exception, match="same returns an array without counting references"):
+    with pytest.raises(Exception, match="same returns an array without reference counting"):
         sum_copy(np.ones(3))
 
 

@@ -290,7 +290,9 @@ def test_openml_out_of_reach_is_said(openml):
 
 def test_openml_without_one_target_asks_for_it(openml):
     openml(Bunch(data=FRAME, target=None, frame=FRAME))
-    with pytest.raises(ValueError, match="no single target column; set target to one of: sky, degrees, go"):
+    with pytest.raises(
+        ValueError, match=r"does not declare exactly one target column. Set target to one of: sky, degrees, go"
+    ):
         load_openml("weather")
 
 

@@ -175,8 +175,8 @@ def test_sets_of_a_structure_leave_no_choice():
         ({"kind": "heuristic"}, r"needs image_shape=\(height, width\) with height \* width = 9"),
         ({"kind": "heuristic", "image_shape": (2, 3)}, r"got image_shape=\(2, 3\)"),
         ({"kind": "heuristic", "image_shape": (1, 9), "ordering": "B"}, "square images, got 1 x 9. Use order A"),
-        ({"kind": "all", "ordering": [0, 1]}, r"permutation of 0..8, got \[0, 1\]"),
-        ({"kind": "all", "ordering": "A"}, "Pixel orders 'A', 'B' and 'C' require candidates='heuristic'"),
+        ({"kind": "all", "ordering": [0, 1]}, r"each number from 0 to 8 once, got \[0, 1\]"),
+        ({"kind": "all", "ordering": "A"}, "pixel orderings 'A', 'B' and 'C' require candidates='heuristic'"),
         ({"kind": "order-free", "ordering": list(range(9))}, "'order-free' do not use ordering"),
     ],
 )
@@ -188,7 +188,7 @@ def test_bad_requests_are_refused(arguments, message):
 def test_unknown_pixel_order_is_refused():
     with pytest.raises(ValueError, match="a pixel order must be one of A, B, C, got 'D'"):
         pixel_ordering("D", (3, 3))
-    with pytest.raises(ValueError, match="permutation"):
+    with pytest.raises(ValueError, match="each number from 0 to 1 once"):
         check_ordering([0.0, 1.0], 2)
 
 

@@ -141,8 +141,8 @@ def test_edges_of_features_with_one_value_are_left_out():
         (Structure([1, 0, -1, -1], allow_cycles=True), {}, ValueError, "structure must not have a cycle"),
         (Structure([-1, 0]), {}, ValueError, "the structure has 2 features, but X has 4 columns"),
         (Recorder([-1, 0, 1], []), {}, ValueError, "the structure has 3 features, but X has 4 columns"),
-        (Structure([-1, 0, -1, -1]), {"required": [(0, 2)]}, ValueError, "structure lacks the required edge 0 -> 2"),
-        (Structure([-1, 0, -1, -1]), {"forbidden": [(0, 1)]}, ValueError, "contains the excluded edge 0 -> 1"),
+        (Structure([-1, 0, -1, -1]), {"required": [(0, 2)]}, ValueError, "structure lacks the edge 0 -> 2"),
+        (Structure([-1, 0, -1, -1]), {"forbidden": [(0, 1)]}, ValueError, "contains the edge 0 -> 1"),
     ],
 )
 def test_unsuitable_structures_are_refused(structure, rule, error, message):
@@ -217,7 +217,7 @@ def test_knowledge_is_passed_on_to_learners():
     assert parents_of(model.structure_)[0] == (3,)
     edges = {frozenset((i, j)) for i, own in enumerate(parents_of(model.structure_)) for j in own}
     assert frozenset((0, 1)) not in edges
-    with pytest.raises(ValueError, match="structure lacks the required edge 'd' -> 'a'"):
+    with pytest.raises(ValueError, match="structure lacks the edge 'd' -> 'a'"):
         TermNetClassifier(structure=ChowLiu(knowledge=Knowledge()), knowledge=knowledge).fit(X, y)
 
 
@@ -228,8 +228,8 @@ def test_fixed_structures_are_checked_for_any_number_of_rows(n_samples):
     y[:2] = ["same", "other"]
     structure = Structure([-1, 0, -1, -1])
     for knowledge, message in (
-        (Knowledge(required=[("c", "d")]), "structure lacks the required edge 'c' -> 'd'"),
-        (Knowledge(forbidden=[("a", "b")]), "structure contains the excluded edge 'a' -> 'b'"),
+        (Knowledge(required=[("c", "d")]), "structure lacks the edge 'c' -> 'd'"),
+        (Knowledge(forbidden=[("a", "b")]), "structure contains the edge 'a' -> 'b'"),
     ):
         with pytest.raises(ValueError, match=message):
             TermNetClassifier(structure=structure, knowledge=knowledge).fit(X, y)

@@ -1,1 +1,1 @@
-"""W. Roth, G. Schindler, H. Froening, F. Pernkopf: On resource-efficient Bayesian network classifiers. ICPR 2020."""
+"""W. Roth, G. Schindler, H. Fröning, F. Pernkopf: On resource-efficient Bayesian network classifiers. ICPR 2020."""
