@@ -392,8 +392,9 @@ class Classifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         RowPredictor
-            The methods ``predict``, ``predict_proba`` and ``log_joint`` accept a tuple of raw values, and
-            ``predict_codes`` accepts a row of codes. Later changes to the classifier do not affect the predictor.
+            The methods ``predict``, ``predict_proba`` and ``log_joint`` accept a tuple of raw values or, if the columns
+            had names in ``fit``, a dictionary. ``predict_codes`` accepts a row of codes. Later changes to the
+            classifier do not affect the predictor.
 
         Raises
         ------
