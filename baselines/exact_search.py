@@ -205,7 +205,8 @@ class ExactMarginSearch(BaseEstimator):
         program = _Program(data, smoothing, self.max_parents, float(self.gamma), rules)
         found = program.solve(self.max_nodes)
         if found.x is None:
-            raise RuntimeError(f"the solver HiGHS found no structure: {found.message} Increase max_nodes.")
+            remedy = "" if self.max_nodes is None else " Increase max_nodes."
+            raise RuntimeError(f"the solver HiGHS found no structure ({found.message.rstrip('.')}).{remedy}")
         parents = np.full((data.n_features, 2), -1)
         for i, own in program.chosen(found.x):
             parents[i, : len(own)] = own

@@ -271,7 +271,7 @@ def _unchanged(learner: Any, method: str, kind: str, data: EncodedData, *argumen
 
 
 def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: int) -> None:
-    """Try a structure learner on rows, on the same rows again, and on the rows of nonzero weight."""
+    """Check a structure learner on rows, on the same rows again, and on the rows of nonzero weight."""
 
     def learn(rows: EncodedData, own_seed: int = seed) -> Structure:
         found = _unchanged(learner, "learn", kind, rows, np.random.default_rng(own_seed))
@@ -310,7 +310,7 @@ def _check_structure_learner(learner: Any, kind: str, data: EncodedData, seed: i
 
 
 def _check_parameter_learner(learner: Any, kind: str, data: EncodedData, seed: int) -> None:
-    """Try a parameter learner with a fixed structure, and compare CPTs by the log joint of all possible rows."""
+    """Check a parameter learner on a fixed structure. CPTs are compared through the log joint of all possible rows."""
     structure = Structure([-1, 0, 0, 2, -1])
     every = np.array(list(itertools.product(*map(range, N_STATES))))
     codes = EncodedData.from_codes(every, np.zeros(len(every), int), n_states=N_STATES, n_classes=N_CLASSES).codes

@@ -18,7 +18,7 @@ from tanlearn.cli.reading import Reading, check_exists, with_reading_options
 from tanlearn.cli.tables import DropOption, JobsOption, feature_columns, is_table, named_columns
 from tanlearn.files.archive import kind_of_file
 from tanlearn.files.regular_files import COUNTS, MODEL, SUMMARY, Kind
-from tanlearn.sources.file_formats import OUTPUTS
+from tanlearn.sources.file_formats import OUTPUTS, joined_by_or
 from tanlearn.sources.table_files import TableFile
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def _kind_of(path: str, *kinds: Kind) -> Kind:
     check_exists(path)
     kind = kind_of_file(path, *kinds)
     if kind is None:
-        known = " or ".join(f"a {one.name}" for one in kinds)
-        raise ValueError(f"{path} must be {known}. Create the file with tanlearn counts.")
+        known = joined_by_or([f"a {one.name}" for one in kinds])
+        raise ValueError(f"{path} must be {known}. Create counts or a summary with tanlearn counts.")
     return kind
 
 

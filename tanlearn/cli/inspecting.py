@@ -20,6 +20,7 @@ from tanlearn.cli.messages import listed, nearest, note, plain_errors, quoted
 from tanlearn.cli.models import ModelArgument, ModelFile
 from tanlearn.cli.outputs import check_output
 from tanlearn.cli.reading import Reading, check_exists, with_reading_options
+from tanlearn.sources.file_formats import joined_by_or
 from tanlearn.sources.file_source import with_class
 
 __all__ = ["describe", "explain", "export_c"]
@@ -255,7 +256,7 @@ def export_c(
         for path in (output, _program(output)) if rows is not None else (output,):
             check_output(path, model, rows)
         if Path(output).suffix.lower() not in _HEADERS:
-            raise ValueError(f"--output must end in {', '.join(_HEADERS)}, got {output!r}.")
+            raise ValueError(f"--output must end in {joined_by_or(_HEADERS)}, got {output!r}.")
         if target is not None and rows is None:
             raise ValueError(
                 "--target needs --rows, because it names a column of these rows. Set both, or leave out --target."
@@ -279,8 +280,8 @@ def export_c(
         is_network = hasattr(file.classifier, "tables_")
         if is_network and isinstance(wanted_bits, int) and target is None:
             raise ValueError(
-                f"--bits must set integer and fraction bits, such as --bits 3,1, got {bits}. Set both, or add "
-                f"--rows and --target to select them by the errors on these rows."
+                f"--bits {bits} is only the total. Set integer and fraction bits, for example --bits 3,1, or add "
+                f"--rows and --target to select the split with the fewest errors on these rows."
             )
         X = y = None
         if rows is not None:

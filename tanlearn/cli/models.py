@@ -101,7 +101,7 @@ class ModelFile(ModelColumns):
         self.classifier: Any = tanlearn.load(path)
         if not hasattr(self.classifier, "classes_"):
             raise ValueError(
-                f"commands need a classifier, but {path} contains a {type(self.classifier).__name__}. Load it in "
+                f"{path} contains a {type(self.classifier).__name__}, but this command needs a classifier. Load it in "
                 f"Python with tanlearn.load."
             )
         self.notation: Notation | None = getattr(self.classifier, "_notation", None)

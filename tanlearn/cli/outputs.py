@@ -70,7 +70,7 @@ def output_format(output: str, *inputs: str) -> str:
     check_output(output, *inputs)
     name = OUTPUTS.get(Path(output).suffix.lower())
     if name is None:
-        raise ValueError(f"--output must be - or end in {', '.join(OUTPUTS)}, got {output!r}.")
+        raise ValueError(f"--output must be - (standard output) or end in {joined_by_or([*OUTPUTS])}, got {output!r}.")
     if FORMATS[name].separator is None:
         require_pyarrow(output)
     return name

@@ -459,7 +459,7 @@ def _check_counts(counts: ValueCounts, label: str, n_classes: int) -> None:
     """Raise ValueError unless the arrays contain increasing pairs of value and class with positive weights."""
     values, classes, weights = counts
     if not values.ndim == 1 or not values.shape == classes.shape == weights.shape:
-        raise ValueError(f"{label} has counts of inconsistent shapes")
+        raise ValueError(f"the counts of {label} must be three one-dimensional arrays of the same length")
     if values.dtype.kind not in "biuf" or classes.dtype != np.int32 or weights.dtype not in (np.int64, np.float64):
         raise ValueError(f"{label} has counts of invalid types")
     same, less = values[1:] == values[:-1], values[1:] > values[:-1]

@@ -330,8 +330,8 @@ def _check_tables(tables: Tables) -> None:
         )
     if len(tables.cells) > LARGEST_MODEL:
         raise ValueError(
-            f"a file may have at most {LARGEST_MODEL} CPT entries, but the CPTs have {len(tables.cells)}. Fit with "
-            f"fewer parents."
+            f"a BIF or XMLBIF file may have at most {LARGEST_MODEL:,} CPT entries, but this network has "
+            f"{len(tables.cells):,}. Fit with fewer parents."
         )
 
 
@@ -343,8 +343,8 @@ def _to_classifier(network: Network, class_name: str, encoder: TableEncoder) -> 
     notes = {name: _read_note(variable) for name, variable in network.variables.items()}
     by_name = {name: name for name in notes} | {note["name"]: name for name, note in notes.items() if note["name"]}
     if class_name not in by_name:
-        remedy = f"pass as class_name one of {', '.join(notes)}" if notes else "the file declares none"
-        raise ValueError(f"there is no variable {class_name!r}: {remedy}.")
+        remedy = f"Pass one of these names as class_name: {', '.join(notes)}" if notes else "The file declares none"
+        raise ValueError(f"the file has no variable {class_name!r}. {remedy}.")
     target = by_name[class_name]
     features = [name for name in notes if name != target]
     columns = [notes[name]["column"] for name in features]

@@ -265,7 +265,8 @@ class TANClassifier(DeprecatedParameters, GradientClassifier):
         checkpoint = self._training.checkpoint
         if checkpoint is not None:
             raise ValueError(
-                f"only fit and fit_encoded support a checkpoint, got checkpoint={checkpoint!r}. Leave it out."
+                f"only fit and fit_encoded support a checkpoint, but checkpoint={checkpoint!r} is set. Set "
+                f"checkpoint=None in GradientTraining."
             )
         arguments, options = self._arguments(*self._take_rows(data, None))
         return list(trainings_in_bits(*arguments, **options))

@@ -220,7 +220,7 @@ def _check_cut_points(column: int, cut_points: Any) -> AnyArray:
 def _check_typical(column: int, values: Any, n_states: int) -> AnyArray:
     """Return the typical values of the intervals of a column. Raise ValueError unless they are finite or nan."""
     if not isinstance(values, np.ndarray) or values.dtype != np.float64 or values.shape != (n_states,):
-        raise ValueError(f"the typical values of column {column} must be {n_states} float64 numbers.")
+        raise ValueError(f"the typical values of column {column} must be a float64 array of length {n_states}.")
     if np.isinf(values).any():
         raise ValueError(f"the typical values of column {column} must be finite or nan.")
     return values

@@ -63,12 +63,12 @@ class SearchCheckpoint:
             ) from error
         if found[0] < _FORMAT:
             raise ValueError(
-                f"{self.path} has format {found[0]}, which lacks values that this version needs. Pass another path, "
+                f"{self.path} has format {found[0]}, but this version reads only format {_FORMAT}. Pass another path, "
                 f"or remove this file to start a new search."
             )
         if found[0] > _FORMAT:
             raise ValueError(
-                f"{self.path} has format {found[0]}, but this version reads formats up to {_FORMAT}. Upgrade tanlearn."
+                f"{self.path} has format {found[0]}, but this version reads only format {_FORMAT}. Upgrade tanlearn."
             )
         if found[1] != digest:
             raise ValueError(

@@ -292,8 +292,8 @@ def _string_names(names: list[Any]) -> tuple[str, ...] | None:
     if 0 < n_strings < len(names):
         other = next(name for name in names if not isinstance(name, str))
         raise TypeError(
-            f"column names must be all strings or all of other types, but {other!r} is not a string. Convert all "
-            f"names to strings."
+            f"either all column names or none must be strings, but {other!r} is not a string and others are. Convert "
+            f"all names to strings."
         )
     return tuple(names) if n_strings else None
 

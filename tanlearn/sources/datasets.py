@@ -221,7 +221,10 @@ def load_openml(name: str, *, target: str | None = None) -> Dataset:
     try:
         bunch = fetch_openml(name, target_column=target or "default-target", as_frame=True, parser="pandas")
     except OSError as error:
-        raise ConnectionError(f"openml:{name} cannot be fetched: {error}. Save the table as .csv instead.") from error
+        raise ConnectionError(
+            f"openml:{name} cannot be fetched: {error}. Check your connection, or download the table yourself and pass "
+            f"it as a .csv file."
+        ) from error
     if bunch.target is None or bunch.target.ndim != 1:
         columns = ", ".join(map(str, bunch.frame.columns))
         raise ValueError(f"openml:{name} does not declare exactly one target column. Set target to one of: {columns}.")
@@ -310,8 +313,8 @@ def _from_folds(path: Path, arrays: Mapping[str, AnyArray]) -> Dataset:
     wrong = [name for name, x, shape in zip(names[0::4] + names[1::4], tables, shapes, strict=True) if x.shape != shape]
     if tables[0].ndim != 2 or wrong:
         raise ValueError(
-            f"{path}: every x_tr_fold<k> and x_te_fold<k> must have one row per class label, and as many columns as "
-            f"x_tr_fold1. These have a wrong shape: {', '.join(wrong or names[:1])}."
+            f"{path}: x_tr_fold<k> and x_te_fold<k> must be two-dimensional, with one row per entry of t_tr_fold<k> or "
+            f"t_te_fold<k>, and as many columns as x_tr_fold1. Wrong shape: {', '.join(wrong or names[:1])}."
         )
     ends = np.cumsum([0, *map(len, tables)])
     rows = [np.arange(first, last) for first, last in itertools.pairwise(ends)]

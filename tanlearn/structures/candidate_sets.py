@@ -200,9 +200,10 @@ class CandidateSets:
                     members[t] = [alone[j] for j in parents]
                 if (not parents) != (t == first) or (len(parents) > 1 and not proper):
                     raise ValueError(
-                        f'the first candidate of feature {i} must be "no parent"; any other must be a single parent, '
-                        f"or a pair that comes after both of its single parents, got {parents} at index {t - first}. "
-                        f"Create candidate sets with CandidateSets.from_lists(..., n_parents=2)."
+                        f"candidate {t - first} of feature {i} is invalid: {parents}. The first candidate must be "
+                        f"empty (no parent). Each other one must be a single parent, or a pair whose parents are "
+                        f"listed before it as single parents. Create candidate sets with "
+                        f"CandidateSets.from_lists(..., n_parents=2)."
                     )
         return members
 

@@ -64,8 +64,8 @@ def require_two_classes(data: EncodedData) -> None:
     """Raise ValueError unless there are two classes."""
     if data.n_classes != 2:
         raise ValueError(
-            f"monotone log odds need two classes, but the data have {data.n_classes}. Merge classes, or fit one "
-            f"classifier for each class against the others."
+            f"monotone columns (increasing, decreasing) need exactly two classes, but the data have {data.n_classes}. "
+            f"Merge classes, or fit one classifier for each class against the others."
         )
 
 

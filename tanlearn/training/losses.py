@@ -431,5 +431,7 @@ def _contiguous(scores: AnyArray, y: AnyArray) -> tuple[AnyArray, AnyArray]:
     if scores.dtype not in (np.float32, np.float64):
         raise TypeError(f"scores must be float32 or float64, got {scores.dtype}. Cast them with astype.")
     if y.dtype.kind not in "iu":
-        raise TypeError(f"y must contain integer class codes from 0, got dtype {y.dtype}. Encode the classes first.")
+        raise TypeError(
+            f"y must contain integer class codes, starting at 0, but its dtype is {y.dtype}. Encode the classes first."
+        )
     return scores, y.astype(np.intp, copy=False)

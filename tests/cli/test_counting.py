@@ -208,7 +208,7 @@ def test_what_does_not_add_up_names_the_file(run, places):
         ),
         (
             [one, places / "a.csv"],
-            f"{places / 'a.csv'} must be a counts file or a summary. Create the file with tanlearn",
+            f"{places / 'a.csv'} must be a counts file or a summary. Create counts or a summary with tanlearn",
         ),
         ([one, places / "nothing"], f"there is no file {places / 'nothing'}."),
     ):

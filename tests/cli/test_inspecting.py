@@ -251,11 +251,11 @@ def test_rows_with_classes_choose_how_to_round(run, model, shop, tmp_path):
     [
         ([], "C code needs integers, but the CPTs of"),
         (["--bits", "3,x"], "--bits must be two numbers, such as 3,1, or their sum, got '3,x'."),
-        (["--bits", "4"], "--bits must set integer and fraction bits, such as --bits 3,1, got 4"),
-        (["--bits", "4"], "add --rows and --target to select them by the errors on these rows."),
+        (["--bits", "4"], "--bits 4 is only the total. Set integer and fraction bits, for example --bits 3,1"),
+        (["--bits", "4"], "add --rows and --target to select the split with the fewest errors on these rows."),
         (["--bits", "3,1", "--target", "buys"], "--target needs --rows, because it names a column of these rows."),
-        (["--bits", "3,1", "-o", "m"], "--output must end in .h, .hh, .hpp, got 'm'."),
-        (["--bits", "3,1", "-o", "m.c"], "--output must end in .h, .hh, .hpp, got 'm.c'."),
+        (["--bits", "3,1", "-o", "m"], "--output must end in .h, .hh or .hpp, got 'm'."),
+        (["--bits", "3,1", "-o", "m.c"], "--output must end in .h, .hh or .hpp, got 'm.c'."),
         (
             ["--bits", "3,1", "-o", "my-m.h"],
             "the prefix must be a C identifier (a letter, a to z or A to Z, then at most 30 letters, digits or _), got",

@@ -72,7 +72,7 @@ def test_new_rows_are_compared_with_a_training_table(run, rows, tmp_path):
             ["--drop", "id,kind,weight,height,since"],
             "at least one column is needed, but all are dropped. Drop fewer columns.",
         ),
-        (["-o", "out.txt"], "--output must be - or end in"),
+        (["-o", "out.txt"], "--output must be - (standard output) or end in"),
     ],
 )
 def test_invalid_options_are_one_line(run, rows, arguments, message):

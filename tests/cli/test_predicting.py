@@ -154,7 +154,10 @@ def test_texts_that_look_like_numbers_stay_texts(run, tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["-o", "p.xls"], "--output must be - or end in .csv, .tsv, .parquet, .feather, got 'p.xls'."),
+        (
+            ["-o", "p.xls"],
+            "--output must be - (standard output) or end in .csv, .tsv, .parquet or .feather, got 'p.xls'.",
+        ),
         (["-o", "no/p.csv"], "the folder no does not exist"),
         (["--keep", "idd"], "there is no column 'idd'. Did you mean 'id'?"),
     ],

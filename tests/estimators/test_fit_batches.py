@@ -274,7 +274,7 @@ def test_names_of_columns_are_those_of_any_table():
     found = NaiveBayesClassifier().fit_batches([(pa.Table.from_pandas(frame, preserve_index=False), y)])
     assert found.feature_names_in_.tolist() == list(frame.columns)
     assert not hasattr(NaiveBayesClassifier().fit_batches([(frame.to_numpy(object), y)]), "feature_names_in_")
-    with pytest.raises(TypeError, match="column names must be all strings or all of other types, but 1 is not"):
+    with pytest.raises(TypeError, match="either all column names or none must be strings, but 1 is not"):
         NaiveBayesClassifier().fit_batches([(frame.rename(columns={"town": 1}), y)])
 
 

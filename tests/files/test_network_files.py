@@ -94,7 +94,8 @@ def test_both_formats_of_a_network_are_read_alike(parse):
 def test_any_variable_without_parents_may_be_the_class(parse, text):
     with pytest.raises(ValueError, match=r"the class must have no parents, but variable 'age' has parents \(class\)"):
         parse(text, class_name="age")
-    with pytest.raises(ValueError, match="no variable 'Class': pass as class_name one of class, rust spot, age, noise"):
+    message = r"no variable 'Class'\. Pass one of these names as class_name: class, rust spot, age, noise\."
+    with pytest.raises(ValueError, match=message):
         parse(text, class_name="Class")
 
 

@@ -153,7 +153,7 @@ def test_invalid_columns_and_methods_are_refused(tmp_path):
     X, y = passengers(60)
     with pytest.raises(ValueError, match=r"increasing\[0\] is X column 'port', which has no order"):
         BayesForestClassifier(knowledge=Knowledge(increasing=["port"])).fit(X, y)
-    with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
+    with pytest.raises(ValueError, match="need exactly two classes, but the data have 3"):
         BayesForestClassifier(knowledge=Knowledge(increasing=["age"])).fit(X, np.resize(["a", "b", "c"], 60))
     with pytest.raises(ValueError, match=r"the edge 'age' -> 'port' is required, but 'age' is .* have no children"):
         BayesForestClassifier(knowledge=Knowledge(required=[("age", "port")], increasing=["age"])).fit(X, y)

@@ -151,7 +151,7 @@ def test_invalid_columns_and_settings_are_refused():
 
         with pytest.raises(ValueError, match=r"increasing\[0\] is X column 'port', which has no order"):
             classifier(increasing=["port"]).fit(X, y)
-        with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
+        with pytest.raises(ValueError, match="need exactly two classes, but the data have 3"):
             classifier(decreasing=["age"]).fit(X, np.resize(["a", "b", "c"], 60))
         with pytest.raises(ValueError, match=r"decreasing non-monotone\. Leave bits out"):
             classifier(increasing=["age"], bits=4).fit(X, y)

@@ -127,7 +127,7 @@ def test_monotone_columns_of_trees_have_no_edges():
 
 
 def test_invalid_arguments_are_refused():
-    with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
+    with pytest.raises(ValueError, match="need exactly two classes, but the data have 3"):
         fitted(ordered_rows(0, n_classes=3), increasing=[0])
     with pytest.raises(ValueError, match="0 is listed twice in increasing and decreasing"):
         fitted(ordered_rows(0), increasing=[0], decreasing=[0])

@@ -184,10 +184,10 @@ def test_a_file_that_is_no_checkpoint_is_refused_and_left_alone(tmp_path, text):
 def test_a_checkpoint_of_another_format_is_refused(tmp_path):
     path = tmp_path / "search.jsonl"
     path.write_text('{"tanlearn_search": 1, "fingerprint": "d"}\n')
-    with pytest.raises(ValueError, match="format 1, which lacks values that this version needs"):
+    with pytest.raises(ValueError, match=r"format 1, but this version reads only format 2\. Pass another"):
         SearchCheckpoint(path, "d")
     path.write_text('{"tanlearn_search": 3, "fingerprint": "d"}\n')
-    with pytest.raises(ValueError, match=r"format 3, but this version reads formats up to 2\. Upgrade"):
+    with pytest.raises(ValueError, match=r"format 3, but this version reads only format 2\. Upgrade"):
         SearchCheckpoint(path, "d")
 
 

@@ -405,7 +405,7 @@ def test_rows_of_weight_zero_decide_on_no_type_of_a_batch():
 
 def test_only_part_of_the_names_may_not_be_strings():
     X = pd.DataFrame([[1, 2], [3, 4]], columns=["a", 7])
-    with pytest.raises(TypeError, match=r"in batch 0.*column names must be all strings or all of other types, but 7"):
+    with pytest.raises(TypeError, match=r"in batch 0.*either all column names or none must be strings, but 7"):
         list(open_batches([(X, [0, 1])]))
     numbers = open_batches([(X.set_axis([5, 7], axis=1), [0, 1])])
     assert len(list(numbers)) == 1

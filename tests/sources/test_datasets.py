@@ -144,9 +144,9 @@ TABLE = {"X": [[1.0], [2.0]], "y": [0, 1]}
         (TABLE | {"missing": [[False]]}, r"missing must be a bool mask of shape \(2, 1\), got \(1, 1\)"),
         (TABLE | {"X": np.array([["a"], [None]], object)}, "cannot be read: .*Python objects are never unpickled"),
         ({"x_tr_fold1": [[1]]}, "must also contain x_te_fold1, t_tr_fold1, t_te_fold1"),
-        (FOLD | {"t_te_fold1": [0, 1]}, "one row per class label.*wrong shape: x_te_fold1"),
-        (FOLD | {"x_te_fold1": [[1, 2]]}, "wrong shape: x_te_fold1"),
-        (FOLD | {"x_tr_fold1": [1, 2], "x_te_fold1": [1]}, "wrong shape: x_tr_fold1"),
+        (FOLD | {"t_te_fold1": [0, 1]}, "one row per entry of t_tr_fold<k>.*Wrong shape: x_te_fold1"),
+        (FOLD | {"x_te_fold1": [[1, 2]]}, "Wrong shape: x_te_fold1"),
+        (FOLD | {"x_tr_fold1": [1, 2], "x_te_fold1": [1]}, "two-dimensional, .*Wrong shape: x_tr_fold1"),
     ],
 )
 def test_npz_of_another_form_is_refused(save, arrays, message):

@@ -136,7 +136,7 @@ def test_invalid_columns_are_refused():
         BoostedTermsClassifier(increasing=["age"], decreasing=["age"]).fit(X, y)
     with pytest.raises(ValueError, match=r"decreasing\[0\] contains 'fares', .* Did you mean 'fare'\?"):
         BoostedTermsClassifier(decreasing=["fares"]).fit(X, y)
-    with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
+    with pytest.raises(ValueError, match="need exactly two classes, but the data have 3"):
         BoostedTermsClassifier(increasing=["age"]).fit(X, np.resize(["a", "b", "c"], 60))
     with pytest.raises(ValueError, match="The 'increasing' parameter of BoostedTermsClassifier must be an instance of"):
         BoostedTermsClassifier(increasing="age").fit(X, y)

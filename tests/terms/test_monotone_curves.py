@@ -115,5 +115,5 @@ def test_invalid_columns_are_refused():
     X, y = frame(60)
     with pytest.raises(ValueError, match=r"increasing\[0\] is X column 'ward', which has no order"):
         TermNetClassifier(increasing=["ward"]).fit(X, y)
-    with pytest.raises(ValueError, match="monotone log odds need two classes, but the data have 3"):
+    with pytest.raises(ValueError, match="need exactly two classes, but the data have 3"):
         TermNetClassifier(decreasing=["age"]).fit(X, np.resize(["a", "b", "c"], 60))

@@ -398,7 +398,7 @@ def test_parameters_are_checked_once_and_not_in_every_call(monkeypatch):
         (np.zeros((3, 1)), np.zeros(3, int), ValueError, "at least two classes"),
         (np.zeros((3, 2)), np.zeros(2, int), ValueError, r"got \(3, 2\) and \(2,\)"),
         (np.zeros((3, 2), int), np.zeros(3, int), TypeError, "scores must be float32 or float64, got int64"),
-        (np.zeros((3, 2)), np.zeros(3), TypeError, "integer class codes from 0, got dtype float64"),
+        (np.zeros((3, 2)), np.zeros(3), TypeError, "integer class codes, starting at 0, but its dtype is float64"),
         (np.zeros((3, 2)), np.array([0, 1, 2]), ValueError, r"y\[2\] is 2, but scores have 2 classes \(0..1\)"),
         (np.zeros((3, 2)), np.array([0, -1, 5]), ValueError, r"y\[1\] is -1"),
     ],
