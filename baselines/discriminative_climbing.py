@@ -176,7 +176,7 @@ class DiscriminativeHillClimbing(WrapperSearch):
         TableMemoryError
             If the CPTs of the candidate parents of a feature exceed the memory limit: 8 GiB or half of the machine's
             memory, whichever is smaller. For arrays with more than 100 entries per training row, the limit is a quarter
-            of that size. The environment variable ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+            of that size. The environment variable ``TANLEARN_MAX_TABLE_GIB`` replaces these limits.
         """
         order = data.by_name
         scorer = self._start(data.take_features(order), rng)

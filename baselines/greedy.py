@@ -136,7 +136,7 @@ class GreedySearch(WrapperSearch):
         TableMemoryError
             If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, whichever is smaller. For arrays
             with more than 100 entries per training row, the limit is a quarter of that size. The environment variable
-            ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+            ``TANLEARN_MAX_TABLE_GIB`` replaces these limits.
         """
         self._validate_params()
         rules = read_rules(self.knowledge, data, max_parents=1)

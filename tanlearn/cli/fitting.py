@@ -249,7 +249,7 @@ def _learn_counts(
 
 
 def _learns_from(model: Any, table: TableCounts) -> bool:
-    """Return whether a model can be fitted to counts."""
+    """Try to fit a model to the counts of a table, and return whether it succeeds."""
     try:
         model.from_counts(table)
     except (AttributeError, TypeError, ValueError):

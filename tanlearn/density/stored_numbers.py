@@ -23,7 +23,7 @@ _MOST_NUMBERS = 256
 
 @dataclass(frozen=True, eq=False)
 class IntervalNumbers:
-    """Training values of the intervals of numeric columns."""
+    """Training values of numeric columns, sorted and grouped by interval (at most 256 per interval)."""
 
     numbers: dict[int, FloatArray]  # sorted values of each numeric column, interval by interval
     start: dict[int, IntArray]  # (n_intervals + 1,) position of the first value of each interval

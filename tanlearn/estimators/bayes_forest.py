@@ -68,7 +68,7 @@ class BayesForestClassifier(DeprecatedParameters, ForestReadingMixin, CountingCl
         proportional to the number of networks. If all networks, including those for out-of-fold predictions, would take
         more than 4 GiB, fewer networks are grown, and a warning is issued. The limit is 1 GiB if there are more than
         100 combinations of values and classes of all columns per row. The environment variable
-        ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+        ``TANLEARN_MAX_TABLE_GIB`` replaces these limits.
     max_parents : int or "auto", default="auto"
         Maximum number of parents per feature, at least 0. "auto" is 4. Out-of-fold predictions are used to fit the
         weight of each additional parent or, with ``weights=None``, to select the number of parents.

@@ -2,8 +2,9 @@
 
 Counts of rows with integer weights, or without weights, are integers and do not depend on how rows are divided into
 batches. The fitted model therefore equals, bit for bit, a model fitted to all rows with the same encoding.
-``fit_batches`` reads its source twice: first to determine classes, categories and cut points, then to count. A sample
-of the rows is used for decisions that need more than counts, such as the contexts of a forest.
+``fit_batches`` reads its source twice: first to determine classes, categories and cut points, then to count. If
+features have two or more parents, an additional pass counts their families. A sample of the rows is used for decisions
+that need more than counts, such as the contexts of a forest.
 
 A subclass defines what is counted (``_new_counts``) and how the model is fitted to the counts (``_learn_counts``).
 Every method fits a copy, whose attributes are transferred to the classifier at the end, so that the classifier stays

@@ -1,4 +1,4 @@
-"""Explanations, importances and dependences of fitted forests."""
+"""Methods that explain and summarize forests of Bayesian networks, shared by their classifiers."""
 
 from __future__ import annotations
 

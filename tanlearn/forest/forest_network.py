@@ -58,8 +58,8 @@ class DrawSettings:
 class Discretization:
     """Discretization of the codes by one network.
 
-    Adjacent codes of ordered features are merged into intervals. A category for missing values is not merged. If a
-    feature has missing codes in training, missing codes become a separate value.
+    Adjacent codes of ordered features are merged into intervals. The encoder's category for missing values keeps its
+    own value. Codes that are still missing become one more value if the feature has missing codes in training.
     """
 
     # (n_codes,) for each feature, the network's code for each code of the encoder and for a missing value

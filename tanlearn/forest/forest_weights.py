@@ -1,8 +1,8 @@
 """Weights of a forest, fitted to out-of-fold predictions by penalized conditional likelihood (``ridge.py``).
 
 Weights of levels are fitted first, then weights of features, then weights of single families. In each stage, the
-penalty is centered at the weights of the stage before. Weights of families are used only if they lower the out-of-fold
-log loss.
+penalty is centered on the weights of the previous stage. Weights of families are used only if they lower the
+out-of-fold log loss.
 
 Shapes: weights (n_members, n_features, n_levels), where level j adds the j-th parent; scores (n_rows, n_classes).
 """

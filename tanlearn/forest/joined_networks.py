@@ -19,7 +19,7 @@ __all__ = ["JoinedNetworks"]
 
 
 class JoinedNetworks:
-    """Copy of the networks of a forest for single rows. Scores are added, or kept apart if ``is_average``.
+    """Copy of a forest's networks that scores single rows. Scores are added, or kept apart if ``is_average``.
 
     ``weights`` (n_networks, n_features, n_levels) are the weights of the gains. ``n_values`` (n_features,) are the
     numbers of values in the encoder.

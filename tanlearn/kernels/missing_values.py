@@ -1,11 +1,11 @@
 """Marginalization of missing features in a forest, with gradients, as needed in each training step.
 
-The missing features of a row form components, connected by edges of the forest. A component depends on the row only
-through the values next to it: the values of the children of its features, and of the parent of its topmost feature. In
-the upward pass, each missing feature sums the log probabilities that its children select. Exponentials, scaled so that
-the largest is 1 per class, are summed over its values, and the result is passed to a missing parent or added to the log
-joint. In the downward pass the gradient is distributed over the same CPT entries (belief propagation; Pearl,
-"Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4).
+The missing features of a row form components: sets of missing features that edges of the forest connect. A component
+depends on the row only through the values next to it: the values of the children of its features, and of the parent of
+its topmost feature. In the upward pass, each missing feature sums the log probabilities that its children select.
+Exponentials, scaled so that the largest is 1 per class, are summed over its values, and the result is passed to a
+missing parent or added to the log joint. In the downward pass the gradient is distributed over the same CPT entries
+(belief propagation; Pearl, "Probabilistic Reasoning in Intelligent Systems", 1988, chapter 4).
 
 Sums are computed from exponentials. A sum so small that terms may have underflowed is recomputed with logarithms,
 because a value that has a low probability at first may be most probable in the end. ``elimination.py``, which uses

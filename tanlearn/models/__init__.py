@@ -1,4 +1,4 @@
-"""Fitted models over codes: CPTs, inference with missing values marginalized, sampling, completion and explanations.
+"""Fitted models of encoded data: CPTs, inference that marginalizes missing values, sampling, completion, explanations.
 
 Every classifier predicts with a :class:`~tanlearn.models.model.Model`. Learning is in other packages.
 """

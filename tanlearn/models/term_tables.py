@@ -1,9 +1,9 @@
-"""CPTs that are sums of columns: one column per feature, and columns for groups of values of several features.
+"""CPTs whose logarithms are sums of columns.
 
 A CPT with several parents, or with many values per feature, may have too many entries to be stored or estimated. Here
-its logarithm is a sum of columns: one for the feature itself, one for each parent, and some for pairs of parents. A
-column of several features has one cell for each combination of groups of their values. The number of parameters is the
-sum of the sizes of all columns, not their product.
+its logarithm is a sum of columns: one for the feature itself, one for each parent, and some for groups of values of
+several features. A column of several features has one cell for each combination of groups of their values. The number
+of parameters is the sum of the sizes of all columns, not their product.
 
 If each feature has at most one parent, one pass of messages from the leaves to the roots normalizes the CPTs exactly.
 With several parents, CPTs are not normalized. The model is still a distribution of classes and features, up to a

@@ -67,7 +67,7 @@ class BackOffRidge(BatchLearner):
         Maximum number of iterations. By default, the number of iterations, at most 100, is selected on held-out rows,
         as in :class:`~tanlearn.LBFGS`.
     tol : float, default=1e-6
-        Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
+        Training stops when all entries of the gradient of the mean loss are at most ``tol`` in absolute value.
     alpha : float, default=1.0
         Smoothing count of the naive Bayes frequencies at the start, above 0.
     calibrate : bool, default=True

@@ -294,10 +294,9 @@ class ConjugateGradient(BatchLearner):
     The search starts from the maximum-likelihood CPTs and keeps every distribution normalized. With ``loss=Margin()``,
     the method is CG-MM, and with ``loss=ConditionalNLL()``, it is CG-CL.
 
-    The same rows give the same CPTs, bit for bit, on the same machine. With more than 10,000 CPT entries, the number of
-    BLAS threads must also be the same, because SciPy computes its steps with BLAS. Other processors may round
-    differently, and iterations amplify rounding differences. After dozens of iterations, CPTs may differ, but have
-    similar losses.
+    The same rows give the same CPTs, bit for bit, on the same machine. The steps of SciPy are
+    computed with one BLAS thread. Other processors may round differently, and iterations amplify rounding differences.
+    After dozens of iterations, the CPTs may differ, but their losses are similar.
 
     Parameters
     ----------
@@ -309,7 +308,7 @@ class ConjugateGradient(BatchLearner):
         lowest error. Few iterations reduce overfitting, so no warning is issued if the maximum is reached. See
         ``converged_``.
     tol : float, default=1e-6
-        Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
+        Training stops when all entries of the gradient of the mean loss are at most ``tol`` in absolute value.
     alpha : float, default=1.0
         Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True
@@ -360,7 +359,7 @@ class LBFGS(BatchLearner):
         lowest error. Few iterations reduce overfitting, so no warning is issued if the maximum is reached. See
         ``converged_``.
     tol : float, default=1e-6
-        Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
+        Training stops when all entries of the gradient of the mean loss are at most ``tol`` in absolute value.
     alpha : float, default=1.0
         Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True

@@ -17,7 +17,8 @@ def cv_results(params: list[dict[str, Any]], split_scores: FloatArray, mean_scor
 
     ``split_scores`` (n_splits, n_settings) are held-out scores, which may be nan. Higher scores are better.
     ``mean_score`` (n_settings,) contains their means, in which splits may have different weights. Each array in the
-    result has length n_settings. ``param_<name>`` is masked for settings without this name, and nan has the last rank.
+    result has length n_settings. ``param_<name>`` is masked for settings without this parameter. Settings whose mean
+    score is nan are ranked last.
     """
     table: dict[str, Any] = {"params": params}
     for name in sorted({name for setting in params for name in setting}):

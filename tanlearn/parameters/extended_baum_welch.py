@@ -48,7 +48,7 @@ class ExtendedBaumWelch(BatchLearner):
         lowest error. Few iterations reduce overfitting, so no warning is issued if the maximum is reached. See
         ``converged_``.
     tol : float, default=1e-6
-        Training stops if no entry of the gradient of the mean loss has an absolute value above ``tol``.
+        Training stops when all entries of the gradient of the mean loss are at most ``tol`` in absolute value.
     alpha : float, default=1.0
         Smoothing count of the maximum-likelihood start. It must be positive, so that the start is finite.
     calibrate : bool, default=True

@@ -92,7 +92,7 @@ class MaximumLikelihood(BaseEstimator):
         TableMemoryError
             If the CPTs exceed the memory limit: 8 GiB or half of the machine's memory, whichever is smaller. For arrays
             with more than 100 entries per training row, the limit is a quarter of that size. The environment variable
-            ``TANLEARN_MAX_TABLE_GIB`` sets another limit.
+            ``TANLEARN_MAX_TABLE_GIB`` replaces these limits.
 
         Warns
         -----

@@ -25,7 +25,7 @@ def read_record_batch(
     """Convert a non-empty record batch to a ``Table``, column by column.
 
     ``string_columns`` names columns whose dictionaries the reader created from plain strings, so that they declare no
-    categories. ``ignored`` (n_samples,) masks rows whose values are not used.
+    categories. ``ignored`` (n_samples,) is True for rows whose values are not used.
     """
     named = zip(batch.schema.names, batch.columns, strict=True)
     return Table(
@@ -41,7 +41,7 @@ def read_array(array: Any, label: str, *, is_declared: bool = True, ignored: NDA
 
     A dictionary declares categories, because pandas and polars write their ``category`` and ``Enum`` types that way.
     Pass ``is_declared=False`` if a reader has dictionary-encoded plain strings. ``label`` is the column's name in
-    messages; ``ignored`` (n_samples,) masks rows whose values are not used.
+    messages; ``ignored`` (n_samples,) is True for rows whose values are not used.
     """
     import pyarrow as pa
 

@@ -48,7 +48,8 @@ class Booster:
     classes. A cell is a combination of sides, g is the sum of the residuals of its rows, and h is the sum of their
     variances. The value of a cell is ``g / (h + ridge)`` (a Newton step for the conditional likelihood, at most
     :data:`MOST_CHANGE`) times the learning rate. Each term uses random rows and features, which makes terms less
-    dependent. With monotone features, the values of cells are restricted to the right order.
+    dependent. If features are monotone, the values of cells are adjusted by isotonic regression, so that they have the
+    required order.
     """
 
     def __init__(self, data: EncodedData, settings: BoostingSettings, rng: np.random.Generator) -> None:

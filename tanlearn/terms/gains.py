@@ -209,8 +209,9 @@ def parents_of_gains(gains: FloatArray, n_parents: int, by_name: IntArray, rules
     largest total gain of each tree. With more parents, an edge leads from the feature with the larger total gain to the
     other feature, and each feature keeps the parents with the largest gains. Ties are broken by name.
 
-    With ``rules``, the structure contains all required edges, even beyond ``n_parents``, and only allowed edges. An
-    edge then leads from the earlier feature to the later one, in an order by total gains that satisfies the rules.
+    With ``rules``, the structure contains all required edges, even if a feature then has more than ``n_parents``
+    parents, and no forbidden edges. An edge then leads from the earlier feature to the later one, in an order by total
+    gains that satisfies the rules.
 
     Shapes: gains: (n_features, n_features); by_name: (n_features,); result: (n_features, width), -1 for none.
     """

@@ -130,8 +130,9 @@ def _search(
 ) -> tuple[float, float, FloatArray] | None:
     """Return the length of the step, with value and gradient at its end, or None if no length lowers the value.
 
-    The first length that satisfies both Wolfe conditions is returned. Lengths increase as long as the function
-    decreases steeply, and are then interpolated by parabolas. ``low`` and ``high`` are the ends of the bracket.
+    The first length that satisfies both Wolfe conditions is returned. The length grows while the function still
+    decreases steeply. Once an upper end is known, the next length is the minimum of a parabola, or the middle of the
+    bracket. ``low`` and ``high`` are the ends of the bracket.
     """
     if not slope < 0:
         return None
