@@ -120,7 +120,7 @@ def answers(duels, curves, kinds, ranks, best):
         ),
         paragraph(f"**What does it cost?** {costs(first, same_training)} {crossing(curves)}"),
         paragraph(
-            f"**Where is gradient TAN not better?** {exceptions(first, kinds[0])} {exceptions(same_training, kinds[1])}"
+            f"**On which data is it better?** {exceptions(first, kinds[0])} {exceptions(same_training, kinds[1])}"
         ),
     ]
     if ("gradient", "climber") in duels:
@@ -151,7 +151,7 @@ def compared(duel):
     return (
         f"{verdict} Over {duel.n} data sets, the mean error of {duel.first} is {abs(duel.difference):.2f} percentage "
         f"points {word} than that of {duel.second} ({p_value}). {duel.first} is significantly better on "
-        f"{len(duel.won)} data sets, and {duel.second} on {len(duel.lost)}."
+        f"{len(duel.won)} data set{'s' * (len(duel.won) != 1)}, and {duel.second} on {len(duel.lost)}."
     )
 
 
