@@ -208,7 +208,7 @@ def mark_values(children, branch, value_start, values, root, value_sets):  # typ
 
 
 @kernel
-def descend(other, n_values, trie, value_sets, stop, active, m, node):  # type: ignore[no-untyped-def]
+def follow_parent(other, n_values, trie, value_sets, stop, active, m, node):  # type: ignore[no-untyped-def]
     """Move the first ``m`` active samples to the contexts of their values of a parent, ``other`` (n,).
 
     Samples without such a context stay at their last one, and become inactive. Return the number of active samples.
@@ -266,7 +266,7 @@ def add_gains_by_level(  # type: ignore[no-untyped-def]
             j = parents[f, level - 1]
             if j < 0:
                 break
-            m = descend(codes[j], n_states[j], trie, value_sets, stop, active, m, node)
+            m = follow_parent(codes[j], n_states[j], trie, value_sets, stop, active, m, node)
             out, w = sums if is_one else scores[slot[f, level]], weight[f, level]
             for a in range(m):
                 r = active[a]
@@ -327,7 +327,7 @@ def add_gains_by_pair(  # type: ignore[no-untyped-def]
             j = parents[f, level]
             if j < 0:
                 break
-            m = descend(codes[j], n_states[j], trie, value_sets, stop, active, m, node)
+            m = follow_parent(codes[j], n_states[j], trie, value_sets, stop, active, m, node)
         sum_gains(root[f], stop, trie, gain, weight[f], sums)
         out = scores[slot[f, 0]]
         add_sums(codes, f, n_values, child, root, parents, trie, value_sets, unseen, weight, node, sums, out)

@@ -13,8 +13,8 @@ from tanlearn.kernels.context_scores import (
     add_gains_by_pair,
     add_log_probabilities,
     add_sums,
-    descend,
     find,
+    follow_parent,
     has_one_slot,
     list_cells,
     mark_values,
@@ -98,7 +98,7 @@ def test_samples_descend_by_hand(n_values):
     sets, active, node = np.empty((3, 2), np.uint64), np.array([0, 2, 3, -1]), np.zeros(4, np.intp)
     mark_values(trie.children, trie.branch, trie.value_start, trie.values, root, sets)
     with np.errstate(over="ignore"):  # plain Python warns of the product of the population count
-        m = descend(np.array([1, 1, 0, 9], np.uint8), n_values, trie, sets, 3, active, 3, node)
+        m = follow_parent(np.array([1, 1, 0, 9], np.uint8), n_values, trie, sets, 3, active, 3, node)
     assert active[:m].tolist() == [0, 2]  # sample 1 was not active, and sample 3 has no context
     assert node.tolist() == [2, 0, 1, 0]
 

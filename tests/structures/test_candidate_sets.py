@@ -120,11 +120,11 @@ def test_how_structures_are_drawn():
 @pytest.mark.parametrize(
     ("parents", "place"),
     [
-        ([[1, -1], [-1, -1]], r"got \[1\] at index 0"),
-        ([[-1, -1], [1, 2]], r"got \[1, 2\] at index 1"),
-        ([[-1, -1], [1, 2], [1, -1], [2, -1]], r"got \[1, 2\] at index 1"),
-        ([[-1, -1], [-1, -1]], r"got \[\] at index 1"),
-        ([[-1, -1, -1], [1, 2, 3]], r"got \[1, 2, 3\] at index 1"),
+        ([[1, -1], [-1, -1]], r"candidate 0 of feature 0 is invalid: \[1\]"),
+        ([[-1, -1], [1, 2]], r"candidate 1 of feature 0 is invalid: \[1, 2\]"),
+        ([[-1, -1], [1, 2], [1, -1], [2, -1]], r"candidate 1 of feature 0 is invalid: \[1, 2\]"),
+        ([[-1, -1], [-1, -1]], r"candidate 1 of feature 0 is invalid: \[\]"),
+        ([[-1, -1, -1], [1, 2, 3]], r"candidate 1 of feature 0 is invalid: \[1, 2, 3\]"),
     ],
 )
 def test_sets_without_members_are_refused(parents, place):
