@@ -293,7 +293,9 @@ def parity():
 @pytest.mark.parametrize("smoothing", [1e-300, 1e-60, 1e-41])
 def test_smoothing_that_would_vanish_is_refused(smoothing):
     X, y = parity()
-    with pytest.raises(ValueError, match=f"smoothing={smoothing:g} is too small: with up to 6 parents .* at least 1e-290"):
+    with pytest.raises(
+        ValueError, match=f"smoothing={smoothing:g} is too small: with up to 6 parents .* at least 1e-290"
+    ):
         small(smoothing=smoothing, max_parents=6).fit(X, y)
 
 
