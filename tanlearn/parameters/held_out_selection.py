@@ -103,11 +103,12 @@ def after_iterations(
     """Return a callback of an optimizer's parameters from a callback of CPTs, which are computed only if needed."""
     if callback is None:
         return None
+    scheduled: Any = callback  # has is_due and skip if not every iteration is evaluated
 
     def report(parameters: FloatArray) -> Any:
-        if isinstance(callback, ScheduledCallback) and not callback.is_due:
-            return callback.skip()
-        return callback(tables_of(parameters))
+        if not getattr(scheduled, "is_due", True):
+            return scheduled.skip()
+        return scheduled(tables_of(parameters))
 
     return report
 
