@@ -52,7 +52,7 @@ def objective_by_hand(numbers, data, ridge):
 
 def test_the_optimum_is_that_of_an_objective_by_hand():
     data = rows()
-    found = learner(tol=1e-9)
+    found = learner(tol=1e-8)  # rounding ends a search with 1e-9 above its tolerance on some CPUs
     tables = found.fit(CHAIN, data, None)
     start = np.zeros(2 + 6 + 6 + 18 + 6 + 18 + 18 + 54)
     best = minimize(
